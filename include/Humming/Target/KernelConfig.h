@@ -1,0 +1,134 @@
+//===- KernelConfig.h - What is computed, and how ---------------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `MatmulProblem` is the question (formats, granularity, sizes), `KernelConfig`
+// the answer (tile, stages, instruction, split). One legality function serves
+// the chooser, the tuner and the IR verifier.
+//
+// Vocabulary. The kernel computes C^T = W * X^T: weight rows (output features,
+// N) are the M side of the MMA instruction, tokens (M) its N side. All sizes
+// here are named by what they tile: `N` features, `M` tokens, `K` reduction.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_TARGET_KERNELCONFIG_H
+#define HUMMING_TARGET_KERNELCONFIG_H
+
+#include "Humming/Quant/QuantType.h"
+#include "Humming/Target/TargetInfo.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+
+namespace humming {
+
+/// A dense quantized matmul: C[M,N] = X[M,K] * dequant(W[N,K])^T (+ bias[N]).
+struct MatmulProblem {
+  NumberFormat activation = NumberFormat::bf16();
+  QuantType weight;
+  NumberFormat output = NumberFormat::bf16();
+  bool hasBias = false;
+  /// Sizes guide the choice; the kernel takes them as run-time arguments.
+  /// m = 0 means unknown: choose for a small batch (16 tokens).
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  /// Declared divisibility: every K and row stride (in elements) that the
+  /// kernel will meet is a multiple of kDivisor; every N and output row stride
+  /// of nDivisor. Powers of two, at most 8. Derived from n and k by default.
+  int32_t kDivisor = 8;
+  int32_t nDivisor = 8;
+
+  /// Sets kDivisor and nDivisor to the largest power of two, at most 8, that
+  /// divides k and n.
+  void deriveDivisors();
+  /// One line: `w4a16 u4/g128/bf16 x bf16 -> bf16, M=16 N=8192 K=8192`.
+  std::string str() const;
+};
+
+/// Where weight scales are multiplied in.
+enum class ScalePlacement : uint8_t {
+  Operand,     ///< on the dequantized weight, in the activation type
+  Accumulator, ///< on the f32 partial sum of each group
+  Epilogue,    ///< once on the f32 result (per-channel, per-tensor)
+};
+
+/// The lowering of one kernel. Printed as
+/// `mma=m16n8k16,block=64x16x256,warp=16x16,warps_k=2,stages=4,copy=cp.async,scale=accumulator,split_k=1`.
+struct KernelConfig {
+  MmaKind mma = MmaKind::M16N8K16;
+  int32_t blockN = 64;  ///< features of a block, multiple of 64
+  int32_t blockM = 16;  ///< tokens of a block, multiple of 8
+  int32_t blockK = 64;  ///< reduction elements of a stage, multiple of 64
+  int32_t warpN = 16;   ///< features of a warp: 16, 32 or 64
+  int32_t warpM = 16;   ///< tokens of a warp, multiple of 8, divides blockM
+  int32_t warpsK = 1;   ///< warps that share a stage's 64-wide K slabs
+  int32_t stages = 2;   ///< buffers of the copy pipeline
+  CopyKind copy = CopyKind::Sync;
+  ScalePlacement scale = ScalePlacement::Operand;
+  int32_t splitK = 1;   ///< blocks along K; > 1 reduces through a workspace
+
+  int32_t warpsN() const { return blockN / warpN; }
+  int32_t warpsM() const { return blockM / warpM; }
+  int32_t numWarps() const { return warpsN() * warpsM() * warpsK; }
+  int32_t numThreads() const { return numWarps() * 32; }
+
+  bool operator==(const KernelConfig &o) const;
+  bool operator!=(const KernelConfig &o) const { return !(*this == o); }
+  std::string str() const;
+  /// Parses `str()`'s form; keys may come in any order and be left out, in
+  /// which case `base` supplies them. Error: names the key and what it takes.
+  static llvm::Expected<KernelConfig> parse(llvm::StringRef text,
+                                            const KernelConfig &base);
+};
+
+/// Bytes of shared memory that the kernel will ask for, all stages together.
+int64_t predictSharedMemory(const MatmulProblem &problem,
+                            const KernelConfig &config);
+/// Registers a thread is expected to need (accumulators, fragments, addresses).
+int32_t predictRegisters(const MatmulProblem &problem,
+                         const KernelConfig &config);
+
+/// Checks that the target can run the problem at all (formats, granularity).
+/// Error: "rule P<n>: expected ..., got ...".
+llvm::Error checkProblem(const MatmulProblem &problem,
+                         const TargetInfo &target);
+/// Checks one config against problem and target.
+/// Error: "rule L<n>: expected ..., got ...". Rules are listed in docs/HQuant.md.
+llvm::Error checkConfig(const MatmulProblem &problem,
+                        const KernelConfig &config, const TargetInfo &target);
+
+/// What the cost model expects of a config.
+struct CostEstimate {
+  double bytes = 0;        ///< global-memory bytes moved
+  double microseconds = 0; ///< expected GPU time
+  std::string limiter;     ///< `memory`, `mma`, `issue` or `latency`
+};
+CostEstimate estimateCost(const MatmulProblem &problem,
+                          const KernelConfig &config,
+                          const TargetInfo &target);
+
+/// The chooser's answer, best first; at least one candidate, at most `keep`.
+struct RankedConfig {
+  KernelConfig config;
+  CostEstimate cost;
+};
+/// Pure function: same arguments, same answer. Error: checkProblem's, or that
+/// no config is legal.
+llvm::Expected<llvm::SmallVector<RankedConfig, 0>>
+chooseConfig(const MatmulProblem &problem, const TargetInfo &target,
+             unsigned keep = 2);
+
+/// Every legal config of the search space, in a fixed order.
+llvm::SmallVector<KernelConfig, 0>
+enumerateConfigs(const MatmulProblem &problem, const TargetInfo &target);
+
+} // namespace humming
+
+#endif // HUMMING_TARGET_KERNELCONFIG_H

@@ -1,0 +1,80 @@
+//===- TargetInfo.h - Facts of one GPU architecture -------------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Architecture is data: one row per SM in lib/Target/TargetInfo.cpp, the source
+// of every number beside it. No other library compares SM numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_TARGET_TARGETINFO_H
+#define HUMMING_TARGET_TARGETINFO_H
+
+#include "Humming/Quant/NumberFormat.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+
+namespace humming {
+
+/// Tensor-core instruction family of a 16-bit or 8-bit MMA step.
+enum class MmaKind : uint8_t {
+  M16N8K8,  ///< mma.sync m16n8k8, f16 (sm_75)
+  M16N8K16, ///< mma.sync m16n8k16, f16/bf16 (sm_80+)
+};
+llvm::StringRef stringify(MmaKind kind);
+
+/// How tiles travel from global to shared memory.
+enum class CopyKind : uint8_t {
+  Sync,    ///< ld.global + st.shared through registers, double buffered
+  CpAsync, ///< cp.async groups (sm_80+)
+};
+llvm::StringRef stringify(CopyKind kind);
+
+/// Facts of one SM version.
+struct TargetInfo {
+  llvm::StringLiteral chip;        ///< `sm_80`
+  int32_t smVersion;               ///< 80
+  int32_t numSMs;                  ///< of the reference part of this row
+  int32_t sharedMemoryPerBlock;    ///< opt-in maximum, bytes
+  int32_t sharedMemoryPerSM;       ///< bytes
+  int32_t registersPerSM;          ///< 32-bit registers
+  int32_t maxThreadsPerSM;
+  int32_t maxBlocksPerSM;
+  double memoryBandwidth;          ///< bytes per second, sustained
+  double mmaRate16;                ///< dense f16 multiply-adds per clock and SM
+  double clockHz;                  ///< sustained SM clock
+  bool hasBf16Mma;
+  bool hasBf16Arithmetic;          ///< native fma.rn.bf16x2
+  bool hasCpAsync;
+  int32_t minPtxVersion;           ///< least .version for the chip, 63 = 6.3
+  llvm::ArrayRef<MmaKind> mmaKinds; ///< best first
+
+  bool supports(MmaKind kind, const NumberFormat &operand) const;
+};
+
+/// The row of `chip`. Error: names the chip and lists the known ones.
+llvm::Expected<const TargetInfo *> getTargetInfo(llvm::StringRef chip);
+/// All rows, oldest first.
+llvm::ArrayRef<TargetInfo> getAllTargets();
+
+/// Features of PTX whose version requirement is in the table of PtxVersions.cpp.
+enum class PtxFeature : uint8_t {
+  MmaM16N8K8F16,
+  MmaM16N8K16,
+  CpAsync,
+  LdMatrix,
+  Bf16Arithmetic,
+};
+/// The least PTX version (63 = 6.3) that `chip` and all of `features` need.
+int32_t requiredPtxVersion(const TargetInfo &target,
+                           llvm::ArrayRef<PtxFeature> features);
+
+} // namespace humming
+
+#endif // HUMMING_TARGET_TARGETINFO_H
