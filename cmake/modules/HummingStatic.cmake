@@ -1,0 +1,53 @@
+# HUMMING_STATIC: tools that hold all of LLVM and MLIR that they use.
+#
+# The archives are in the distribution's packages, but two of their CMake
+# targets are meant for the shared build: every MLIR archive says that it
+# needs `LLVM`, the shared library, and LLVMSupport asks for the shared zstd,
+# zlib and z3. humming_setup_static() rewrites those links, in this project's
+# view of the imported targets only. Archives that nothing refers to cost
+# nothing, so one list of LLVM components serves all.
+include_guard(GLOBAL)
+
+macro(humming_setup_static)
+  add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(LINKER:--gc-sections -static-libstdc++ -static-libgcc)
+  if(HUMMING_LLD)
+    add_link_options(LINKER:--icf=safe)
+  endif()
+  find_library(HUMMING_ZLIB NAMES libz.a REQUIRED)
+  find_library(HUMMING_ZSTD NAMES libzstd.a REQUIRED)
+  set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES
+    "LLVMDemangle;${HUMMING_ZSTD};${HUMMING_ZLIB};dl;m;pthread")
+  if(HUMMING_ENABLE_COMPILER)
+    humming_setup_static_mlir()
+  endif()
+endmacro()
+
+# Lets every MLIR archive link LLVM's components in place of libLLVM.so.
+function(humming_setup_static_mlir)
+  # What MLIR's archives need for the dialects, the passes and NVPTX. The
+  # other backends are named by registerAllExtensions alone (humming-opt).
+  llvm_map_components_to_libnames(llvm_libs
+    Support Core IRReader AsmParser BitReader BitWriter Linker Passes
+    IRPrinter TargetParser Target MC Option Remarks FrontendOpenMP
+    FrontendOffloading Object BinaryFormat TransformUtils ipo
+    NVPTXCodeGen NVPTXDesc NVPTXInfo)
+  add_library(HummingStaticLLVM INTERFACE)
+  target_link_libraries(HummingStaticLLVM INTERFACE ${llvm_libs})
+  get_property(archives GLOBAL PROPERTY MLIR_ALL_LIBS)
+  foreach(archive ${archives})
+    if(TARGET ${archive})
+      get_target_property(links ${archive} INTERFACE_LINK_LIBRARIES)
+      if(links)
+        list(TRANSFORM links REPLACE "^LLVM$" "HummingStaticLLVM")
+        list(TRANSFORM links REPLACE "^[$]<LINK_ONLY:LLVM>$" "HummingStaticLLVM")
+        set_target_properties(${archive} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+# Strips a tool: its symbol table is as large as a third of its code.
+function(humming_finish_static_tool name)
+  target_link_options(${name} PRIVATE LINKER:-s)
+endfunction()
