@@ -20,6 +20,7 @@
 #define HUMMING_EMULATOR_TENSORMAP_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <array>
 #include <cstdint>
