@@ -1,0 +1,53 @@
+//===- HQuant.h - The hquant dialect: attributes and ops --------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one header that users of the dialect include. It pulls in the core of
+// MLIR's IR headers and no other dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_DIALECT_HQUANT_IR_HQUANT_H
+#define HUMMING_DIALECT_HQUANT_IR_HQUANT_H
+
+#include "Humming/Quant/QuantType.h"
+#include "Humming/Target/KernelConfig.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace humming {
+
+// Found by argument-dependent lookup when attributes are uniqued.
+llvm::hash_code hash_value(const NumberFormat &format);
+llvm::hash_code hash_value(const Granularity &granularity);
+llvm::hash_code hash_value(const QuantType &type);
+llvm::hash_code hash_value(const KernelConfig &config);
+
+namespace hquant {
+/// The builtin float type of `format`, or null where builtin has none.
+mlir::Type getFloatType(mlir::MLIRContext *context, const NumberFormat &format);
+/// The format of a builtin float type (`f16`, `f8E4M3FN`, ...), if it is one.
+std::optional<NumberFormat> getFormatOf(mlir::Type type);
+} // namespace hquant
+
+} // namespace humming
+
+#include "Humming/Dialect/HQuant/IR/HQuantDialect.h.inc"
+#include "Humming/Dialect/HQuant/IR/HQuantEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "Humming/Dialect/HQuant/IR/HQuantAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "Humming/Dialect/HQuant/IR/HQuantOps.h.inc"
+
+#endif // HUMMING_DIALECT_HQUANT_IR_HQUANT_H

@@ -1,0 +1,194 @@
+//===- HQuantOps.td - Ops on tensors: stages 1 and 2 -------*- tablegen -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops of the operator and configured stages: value semantics on tensors, no
+// tile and no chip. The numbered constraints are in docs/HQuant.md and carry
+// the same numbers in HQuantOps.cpp and test/Dialect/HQuant/invalid.mlir.
+//
+// This file is the dialect's umbrella: everything TableGen makes for the
+// dialect starts here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_DIALECT_HQUANT_IR_HQUANTOPS
+#define HUMMING_DIALECT_HQUANT_IR_HQUANTOPS
+
+include "Humming/Dialect/HQuant/IR/HQuantAttrs.td"
+include "Humming/Dialect/HQuant/IR/HQuantDialect.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class HQuant_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<HQuant_Dialect, opMnemonic, traits>;
+
+def HQuant_FloatTensor : TensorRankOf<[AnyFloat], [2]>;
+def HQuant_CodeTensor : TensorRankOf<[AnySignlessInteger], [2]>;
+/// Logical [N, K] codes, or packed words.
+def HQuant_WeightTensor : TensorRankOf<[AnySignlessInteger], [2, 3]>;
+/// Logical [rows, G], or packed [G, strips, 64].
+def HQuant_ScaleTensor : TensorRankOf<[AnyFloat, AnySignlessInteger], [2, 3]>;
+
+//===----------------------------------------------------------------------===//
+// matmul
+//===----------------------------------------------------------------------===//
+
+def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activations times quantized weights";
+  let description = [{
+    ```
+    result[m, n] = cast(bias[n] + sum over k of
+        activations[m, k] * (weights[n, k] - zero_points[n, g]) * scales[n, g])
+    ```
+
+    `g` is the group of `k` (and of `n`, for coarser granularities). The sum is
+    in f32; where the scale is multiplied in and how many partial sums there
+    are is the lowering's choice, within the bound of `docs/HQuant.md`. Without
+    zero points, `2^(bits-1)` is subtracted from unsigned codes and nothing
+    from others.
+
+    Operands, M tokens by N features by K reduction elements:
+
+    | operand | logical | packed |
+    |---|---|---|
+    | `activations` | `tensor<MxKx{f16,bf16}>` | |
+    | `weights` | `tensor<NxKxi{bits}>` of codes | `#hquant.packed_layout<role = weights>` |
+    | `scales` | `tensor<N x ceil(K/g) x scale type>` | `role = scales` |
+    | `zero_points` | the scales' shape, of `i{bits}` or the scale type | `role = zero_points` |
+    | `bias` | `tensor<Nx{f16,bf16}>`, the result's type | |
+
+    Every extent may be dynamic. Weights, scales and zero points are either all
+    logical or all packed. `lowering_config` says how (stage 2).
+
+    ```mlir
+    %c = hquant.matmul %x, %w scales(%s : tensor<4096x32xbf16>)
+           zero_points(%z : tensor<4096x32xi4>) bias(%b : tensor<4096xbf16>)
+           quant_type = <u4, scale = bf16, group = 128, zero_point = int>
+           : tensor<?x4096xbf16>, tensor<4096x4096xi4> -> tensor<?x4096xbf16>
+    ```
+  }];
+  let arguments = (ins
+    HQuant_FloatTensor:$activations,
+    HQuant_WeightTensor:$weights,
+    HQuant_ScaleTensor:$scales,
+    Optional<HQuant_ScaleTensor>:$zero_points,
+    Optional<TensorRankOf<[AnyFloat], [1]>>:$bias,
+    HQuant_QuantTypeAttr:$quant_type,
+    OptionalAttr<HQuant_LoweringConfigAttr>:$lowering_config);
+  let results = (outs HQuant_FloatTensor:$result);
+  let assemblyFormat = [{
+    $activations `,` $weights `scales` `(` $scales `:` type($scales) `)`
+    (`zero_points` `(` $zero_points^ `:` type($zero_points) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
+    `quant_type` `=` $quant_type
+    (`lowering_config` `=` $lowering_config^)?
+    attr-dict `:` type($activations) `,` type($weights) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Whether weights, scales and zero points are in the packed layout.
+    bool isPacked();
+    /// M, N and K as far as the types tell; ShapedType::kDynamic otherwise.
+    int64_t getM();
+    int64_t getN();
+    int64_t getK();
+    /// The problem for the chooser and the legality rules. Unknown sizes are 0.
+    ::humming::MatmulProblem getProblem();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// dequantize
+//===----------------------------------------------------------------------===//
+
+def HQuant_DequantizeOp : HQuant_Op<"dequantize", [Pure]> {
+  let summary = "codes, scales and zero points to floats";
+  let description = [{
+    ```
+    result[n, k] = round((weights[n, k] - zero_points[n, g]) * scales[n, g])
+    ```
+
+    The exact value is rounded once to the result's type, to nearest even.
+
+    ```mlir
+    %f = hquant.dequantize %w scales(%s : tensor<64x1xf16>)
+           quant_type = <u4, scale = f16, group = 128>
+           : tensor<64x128xi4> -> tensor<64x128xf16>
+    ```
+  }];
+  let arguments = (ins
+    HQuant_CodeTensor:$weights,
+    HQuant_ScaleTensor:$scales,
+    Optional<HQuant_ScaleTensor>:$zero_points,
+    HQuant_QuantTypeAttr:$quant_type);
+  let results = (outs HQuant_FloatTensor:$result);
+  let assemblyFormat = [{
+    $weights `scales` `(` $scales `:` type($scales) `)`
+    (`zero_points` `(` $zero_points^ `:` type($zero_points) `)`)?
+    `quant_type` `=` $quant_type
+    attr-dict `:` type($weights) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// pack, unpack
+//===----------------------------------------------------------------------===//
+
+def HQuant_PackOp : HQuant_Op<"pack", [Pure]> {
+  let summary = "logical operand to the packed layout";
+  let description = [{
+    Reorders a logical `[N, K]` matrix of codes, or a logical `[N, G]` matrix of
+    scales or zero points, into the order of the result's
+    `#hquant.packed_layout`. Padding (up to multiples of 64) is code 0 and
+    scale 0. Folds on constants, so a checkpoint that is in the module is packed
+    at compile time.
+
+    ```mlir
+    %p = hquant.pack %w : tensor<4096x4096xi4> -> tensor<64x64x512xi32,
+           #hquant.packed_layout<activation_bits = 16, weight_bits = 4, role = weights>>
+    ```
+  }];
+  let arguments = (ins
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [2]>:$source);
+  let results = (outs
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [3]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    PackedLayoutAttr getLayout() { return PackedLayoutAttr::of(getResult().getType()); }
+  }];
+}
+
+def HQuant_UnpackOp : HQuant_Op<"unpack", [Pure]> {
+  let summary = "packed operand back to its logical form";
+  let description = [{
+    The inverse of `hquant.pack`; padding is dropped. The result's shape is
+    static, because a packed tensor has forgotten the extents before padding.
+
+    ```mlir
+    %w = hquant.unpack %p : tensor<1x1x512xi32,
+           #hquant.packed_layout<activation_bits = 16, weight_bits = 4, role = weights>>
+           -> tensor<60x64xi4>
+    ```
+  }];
+  let arguments = (ins
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [3]>:$source);
+  let results = (outs
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [2]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    PackedLayoutAttr getLayout() { return PackedLayoutAttr::of(getSource().getType()); }
+  }];
+}
+
+#endif // HUMMING_DIALECT_HQUANT_IR_HQUANTOPS

@@ -1,0 +1,341 @@
+//===- HQuantOps.cpp - Verifiers of the tensor ops --------------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each check carries the number of its constraint in docs/HQuant.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+#define GET_OP_CLASSES
+#include "Humming/Dialect/HQuant/IR/HQuantOps.cpp.inc"
+
+static RankedTensorType getTensor(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static bool isDynamic(int64_t extent) { return ShapedType::isDynamic(extent); }
+
+/// Two extents agree unless both are known and differ.
+static bool agree(int64_t a, int64_t b) {
+  return isDynamic(a) || isDynamic(b) || a == b;
+}
+
+static bool agree(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  return a.size() == b.size() &&
+         llvm::all_of(llvm::zip_equal(a, b), [](auto pair) {
+           return agree(std::get<0>(pair), std::get<1>(pair));
+         });
+}
+
+/// A shape as in a type: `4096x?`.
+static std::string str(ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t extent : shape) {
+    if (!text.empty())
+      text += 'x';
+    text += isDynamic(extent) ? "?" : std::to_string(extent);
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Quantized operands
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The operands that carry a quantized matrix, and what they must look like.
+struct QuantizedOperands {
+  Operation *op;
+  QuantTypeAttr type;
+  Value scales;
+  Value zeroPoints;
+  /// Null for logical operands, else the weights' layout.
+  PackedLayoutAttr layout;
+  /// Extents of the weights.
+  int64_t n, k;
+
+  LogicalResult verify() const;
+
+private:
+  LogicalResult verifyOne(Value value, StringRef name, Type logicalType,
+                          PackedRole role) const;
+};
+} // namespace
+
+LogicalResult QuantizedOperands::verifyOne(Value value, StringRef name,
+                                           Type logicalType,
+                                           PackedRole role) const {
+  SmallVector<int64_t> shape =
+      llvm::to_vector(ArrayRef<int64_t>(type.getScaleShape(n, k)));
+  Type elementType = logicalType;
+  if (layout) {
+    PackedLayoutAttr expected = layout.withRole(role);
+    shape = llvm::to_vector(ArrayRef<int64_t>(expected.getPackedShape(shape)));
+    elementType = expected.getPackedElementType(logicalType);
+  }
+  RankedTensorType got = getTensor(value);
+  if (got.getElementType() != elementType)
+    return op->emitOpError() << "expected " << name << " of " << elementType
+                             << ", got " << got.getElementType();
+  if (!agree(got.getShape(), shape))
+    return op->emitOpError() << "expected " << name << " of shape "
+                             << str(shape) << ", got " << str(got.getShape());
+  return success();
+}
+
+LogicalResult QuantizedOperands::verify() const {
+  // matmul_c8, matmul_c9, dequantize_c2, dequantize_c3
+  if (failed(
+          verifyOne(scales, "scales", type.getScaleType(), PackedRole::Scales)))
+    return failure();
+  // matmul_c10, dequantize_c4
+  Type zeroPointType = type.getZeroPointType();
+  if (!zeroPointType != !zeroPoints)
+    return op->emitOpError() << "expected " << (zeroPointType ? "" : "no ")
+                             << "zero points with zero_point = "
+                             << stringify(type.getZeroPointKind()) << ", got "
+                             << (zeroPoints ? "some" : "none");
+  // matmul_c11, matmul_c12, dequantize_c5, dequantize_c6
+  if (zeroPoints && failed(verifyOne(zeroPoints, "zero points", zeroPointType,
+                                     PackedRole::ZeroPoints)))
+    return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MatmulOp
+//===----------------------------------------------------------------------===//
+
+bool MatmulOp::isPacked() {
+  return bool(PackedLayoutAttr::of(getWeights().getType()));
+}
+
+/// The more precise of two extents that agree.
+static int64_t refine(int64_t a, int64_t b) { return isDynamic(a) ? b : a; }
+
+int64_t MatmulOp::getM() {
+  return refine(getTensor(getResult()).getDimSize(0),
+                getTensor(getActivations()).getDimSize(0));
+}
+
+int64_t MatmulOp::getN() {
+  int64_t n = getTensor(getResult()).getDimSize(1);
+  if (Value bias = getBias())
+    n = refine(n, getTensor(bias).getDimSize(0));
+  return isPacked() ? n : refine(n, getTensor(getWeights()).getDimSize(0));
+}
+
+int64_t MatmulOp::getK() {
+  int64_t k = getTensor(getActivations()).getDimSize(1);
+  return isPacked() ? k : refine(k, getTensor(getWeights()).getDimSize(1));
+}
+
+MatmulProblem MatmulOp::getProblem() {
+  auto known = [](int64_t extent) { return isDynamic(extent) ? 0 : extent; };
+  MatmulProblem problem;
+  problem.activation =
+      *getFormatOf(getTensor(getActivations()).getElementType());
+  problem.weight = getQuantType().getQuantType();
+  problem.output = *getFormatOf(getTensor(getResult()).getElementType());
+  problem.hasBias = bool(getBias());
+  problem.m = known(getM());
+  problem.n = known(getN());
+  problem.k = known(getK());
+  problem.deriveDivisors();
+  // Nothing is known about the divisors of an extent that is not known.
+  if (isDynamic(getN()))
+    problem.nDivisor = 1;
+  if (isDynamic(getK()))
+    problem.kDivisor = 1;
+  return problem;
+}
+
+LogicalResult MatmulOp::verify() {
+  RankedTensorType x = getTensor(getActivations());
+  RankedTensorType w = getTensor(getWeights());
+  RankedTensorType result = getTensor(getResult());
+
+  // matmul_c1
+  if (!x.getElementType().isF16() && !x.getElementType().isBF16())
+    return emitOpError() << "expected activations of f16 or bf16, got "
+                         << x.getElementType();
+  // matmul_c2
+  if (!result.getElementType().isF16() && !result.getElementType().isBF16())
+    return emitOpError() << "expected a result of f16 or bf16, got "
+                         << result.getElementType();
+  // matmul_c3
+  if (!agree(x.getDimSize(0), result.getDimSize(0)))
+    return emitOpError() << "expected a result of " << x.getDimSize(0)
+                         << " rows as the activations have, got "
+                         << result.getDimSize(0);
+
+  // matmul_c4
+  PackedLayoutAttr layout = PackedLayoutAttr::of(w);
+  SmallVector<std::pair<StringRef, Value>> operands = {
+      {"weights", getWeights()}, {"scales", getScales()}};
+  if (getZeroPoints())
+    operands.emplace_back("zero points", getZeroPoints());
+  for (auto [index, operand] : llvm::enumerate(operands)) {
+    RankedTensorType type = getTensor(operand.second);
+    Attribute expected =
+        layout ? layout.withRole(PackedRole(index)) : PackedLayoutAttr();
+    if (type.getEncoding() != expected || type.getRank() != (layout ? 3 : 2)) {
+      InFlightDiagnostic diag = emitOpError()
+                                << "expected " << operand.first << " ";
+      if (expected)
+        diag << "packed as " << expected;
+      else
+        diag << "logical, of rank 2 and without encoding,";
+      return diag << " as the weights are, got " << type;
+    }
+  }
+  // matmul_c5
+  if (layout &&
+      (layout.getActivationBits() != x.getElementTypeBitWidth() ||
+       layout.getWeightBits() != getQuantType().getWeightFormat().bits))
+    return emitOpError() << "expected a layout of activation_bits = "
+                         << x.getElementTypeBitWidth() << ", weight_bits = "
+                         << unsigned(getQuantType().getWeightFormat().bits)
+                         << ", got " << layout;
+  // matmul_c6
+  Type codeType = getQuantType().getCodeType();
+  if (!layout && w.getElementType() != codeType)
+    return emitOpError() << "expected weights of " << codeType << ", got "
+                         << w.getElementType();
+  // matmul_c7
+  SmallVector<int64_t> shape = {result.getDimSize(1), x.getDimSize(1)};
+  if (layout)
+    shape = llvm::to_vector(ArrayRef<int64_t>(layout.getPackedShape(shape)));
+  if (!agree(w.getShape(), shape))
+    return emitOpError() << "expected weights of shape " << str(shape)
+                         << ", got " << str(w.getShape());
+
+  QuantizedOperands quantized{*this,           getQuantType(), getScales(),
+                              getZeroPoints(), layout,         getN(),
+                              getK()};
+  if (failed(quantized.verify()))
+    return failure();
+
+  // matmul_c13
+  if (layout && getQuantType().getGranularity().rows != 1)
+    return emitOpError("expected one scale per row (group or channel) with "
+                       "packed operands, got ")
+           << GranularityAttr::get(getContext(),
+                                   getQuantType().getGranularity());
+  if (Value bias = getBias()) {
+    // matmul_c14
+    if (getTensor(bias).getElementType() != result.getElementType())
+      return emitOpError() << "expected a bias of the result's "
+                           << result.getElementType() << ", got "
+                           << getTensor(bias).getElementType();
+    // matmul_c15
+    if (!agree(getTensor(bias).getDimSize(0), getN()))
+      return emitOpError() << "expected a bias of " << getN()
+                           << " elements, got "
+                           << getTensor(bias).getDimSize(0);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// DequantizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DequantizeOp::verify() {
+  RankedTensorType w = getTensor(getWeights());
+  RankedTensorType result = getTensor(getResult());
+  // dequantize_c1
+  Type codeType = getQuantType().getCodeType();
+  if (w.getElementType() != codeType)
+    return emitOpError() << "expected weights of " << codeType << ", got "
+                         << w.getElementType();
+  QuantizedOperands quantized{
+      *this,         getQuantType(),  getScales(),    getZeroPoints(),
+      /*layout=*/{}, w.getDimSize(0), w.getDimSize(1)};
+  if (failed(quantized.verify()))
+    return failure();
+  // dequantize_c7
+  if (!agree(w.getShape(), result.getShape()))
+    return emitOpError() << "expected a result of shape " << str(w.getShape())
+                         << ", got " << str(result.getShape());
+  // dequantize_c8
+  Type type = result.getElementType();
+  if (!type.isF16() && !type.isBF16() && !type.isF32())
+    return emitOpError() << "expected a result of f16, bf16 or f32, got "
+                         << type;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PackOp, UnpackOp
+//===----------------------------------------------------------------------===//
+
+/// Checks a logical type against its packed twin. `logicalName` and
+/// `packedName` say which is the operand and which the result.
+static LogicalResult verifyPacking(Operation *op, RankedTensorType logical,
+                                   StringRef logicalName,
+                                   RankedTensorType packed,
+                                   StringRef packedName) {
+  // pack_c1, unpack_c1
+  PackedLayoutAttr layout = PackedLayoutAttr::of(packed);
+  if (!layout)
+    return op->emitOpError() << "expected a " << packedName
+                             << " with a #hquant.packed_layout, got " << packed;
+  // pack_c2, unpack_c2
+  if (logical.getEncoding())
+    return op->emitOpError() << "expected a " << logicalName
+                             << " without encoding, got " << logical;
+  // pack_c3, unpack_c3
+  Type type = logical.getElementType();
+  Type code = IntegerType::get(op->getContext(), layout.getWeightBits());
+  bool isCode = type == code;
+  bool isFloat = isa<FloatType>(type);
+  if (layout.isWeights() && !isCode)
+    return op->emitOpError() << "expected a " << logicalName << " of " << code
+                             << " with weight_bits = " << layout.getWeightBits()
+                             << ", got " << type;
+  if (layout.getRole() == PackedRole::ZeroPoints && !isCode && !isFloat)
+    return op->emitOpError()
+           << "expected a " << logicalName << " of " << code
+           << " or a float type for role zero_points, got " << type;
+  // pack_c4, unpack_c4
+  Type packedType = layout.getPackedElementType(type);
+  if (packed.getElementType() != packedType)
+    return op->emitOpError()
+           << "expected a " << packedName << " of " << packedType << ", got "
+           << packed.getElementType();
+  // pack_c5, unpack_c5
+  auto shape = layout.getPackedShape(logical.getShape());
+  if (!agree(packed.getShape(), shape))
+    return op->emitOpError()
+           << "expected a " << packedName << " of shape " << str(shape)
+           << ", got " << str(packed.getShape());
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  return verifyPacking(*this, getTensor(getSource()), "source",
+                       getTensor(getResult()), "result");
+}
+
+LogicalResult UnpackOp::verify() {
+  if (failed(verifyPacking(*this, getTensor(getResult()), "result",
+                           getTensor(getSource()), "source")))
+    return failure();
+  // unpack_c6
+  if (!getTensor(getResult()).hasStaticShape())
+    return emitOpError() << "expected a result of static shape, got "
+                         << getResult().getType();
+  return success();
+}
