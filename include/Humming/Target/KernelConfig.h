@@ -59,20 +59,22 @@ enum class ScalePlacement : uint8_t {
   Epilogue,    ///< once on the f32 result (per-channel, per-tensor)
 };
 
+llvm::StringRef stringify(ScalePlacement placement);
+
 /// The lowering of one kernel. Printed as
 /// `mma=m16n8k16,block=64x16x256,warp=16x16,warps_k=2,stages=4,copy=cp.async,scale=accumulator,split_k=1`.
 struct KernelConfig {
   MmaKind mma = MmaKind::M16N8K16;
-  int32_t blockN = 64;  ///< features of a block, multiple of 64
-  int32_t blockM = 16;  ///< tokens of a block, multiple of 8
-  int32_t blockK = 64;  ///< reduction elements of a stage, multiple of 64
-  int32_t warpN = 16;   ///< features of a warp: 16, 32 or 64
-  int32_t warpM = 16;   ///< tokens of a warp, multiple of 8, divides blockM
-  int32_t warpsK = 1;   ///< warps that share a stage's 64-wide K slabs
-  int32_t stages = 2;   ///< buffers of the copy pipeline
+  int32_t blockN = 64; ///< features of a block, multiple of 64
+  int32_t blockM = 16; ///< tokens of a block, multiple of 8
+  int32_t blockK = 64; ///< reduction elements of a stage, multiple of 64
+  int32_t warpN = 16;  ///< features of a warp: 16, 32 or 64
+  int32_t warpM = 16;  ///< tokens of a warp, multiple of 8, divides blockM
+  int32_t warpsK = 1;  ///< warps that share a stage's 64-wide K slabs
+  int32_t stages = 2;  ///< buffers of the copy pipeline
   CopyKind copy = CopyKind::Sync;
   ScalePlacement scale = ScalePlacement::Operand;
-  int32_t splitK = 1;   ///< blocks along K; > 1 reduces through a workspace
+  int32_t splitK = 1; ///< blocks along K; > 1 reduces through a workspace
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }
@@ -88,7 +90,35 @@ struct KernelConfig {
                                             const KernelConfig &base);
 };
 
-/// Bytes of shared memory that the kernel will ask for, all stages together.
+/// Where everything lies in a block's dynamic shared memory. All values are
+/// bytes; every region starts at a multiple of 128. One stage holds, in order:
+///
+///   weights      [blockN/64 strips][blockK/64 slabs][packed 64x64 tile]
+///   activations  [blockK/64 panels][blockM rows][128 bytes], 16-byte chunks of
+///                a row XOR-swizzled with the row number modulo 8
+///   scales       [scaleRows][blockN], packed order of the scale tensor
+///   zero points  [zeroPointRows][blockN], the same order
+///
+/// The offsets are relative to the start of a stage; stage s starts at
+/// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
+/// warp along K after the first, at least one) overlays the stages from 0 on.
+struct SharedMemoryLayout {
+  int64_t weights = 0;
+  int64_t activations = 0;
+  int64_t scales = 0;
+  int64_t zeroPoints = 0;
+  int64_t stageBytes = 0;
+  int32_t stages = 0;
+  int32_t scaleRows = 0;     ///< scale groups of a stage; 0: not staged
+  int32_t zeroPointRows = 0; ///< zero-point groups of a stage; 0: none
+  int64_t epilogueBytes = 0; ///< overlay of the reduction and the output tile
+  int64_t totalBytes = 0;
+};
+SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
+                                      const KernelConfig &config);
+
+/// Bytes of shared memory that the kernel will ask for, all stages together:
+/// layoutSharedMemory's totalBytes.
 int64_t predictSharedMemory(const MatmulProblem &problem,
                             const KernelConfig &config);
 /// Registers a thread is expected to need (accumulators, fragments, addresses).
@@ -100,9 +130,16 @@ int32_t predictRegisters(const MatmulProblem &problem,
 llvm::Error checkProblem(const MatmulProblem &problem,
                          const TargetInfo &target);
 /// Checks one config against problem and target.
-/// Error: "rule L<n>: expected ..., got ...". Rules are listed in docs/HQuant.md.
+/// Error: "rule L<n>: expected ..., got ...". Rules are listed in
+/// docs/HQuant.md.
 llvm::Error checkConfig(const MatmulProblem &problem,
                         const KernelConfig &config, const TargetInfo &target);
+
+/// checkConfig's verdict without building a message (the chooser asks it some
+/// thousand times): 0 if the config is legal, else the number n of rule L<n>.
+unsigned firstViolatedRule(const MatmulProblem &problem,
+                           const KernelConfig &config,
+                           const TargetInfo &target);
 
 /// What the cost model expects of a config.
 struct CostEstimate {
@@ -111,8 +148,7 @@ struct CostEstimate {
   std::string limiter;     ///< `memory`, `mma`, `issue` or `latency`
 };
 CostEstimate estimateCost(const MatmulProblem &problem,
-                          const KernelConfig &config,
-                          const TargetInfo &target);
+                          const KernelConfig &config, const TargetInfo &target);
 
 /// The chooser's answer, best first; at least one candidate, at most `keep`.
 struct RankedConfig {

@@ -38,23 +38,27 @@ llvm::StringRef stringify(CopyKind kind);
 
 /// Facts of one SM version.
 struct TargetInfo {
-  llvm::StringLiteral chip;        ///< `sm_80`
-  int32_t smVersion;               ///< 80
-  int32_t numSMs;                  ///< of the reference part of this row
-  int32_t sharedMemoryPerBlock;    ///< opt-in maximum, bytes
-  int32_t sharedMemoryPerSM;       ///< bytes
-  int32_t registersPerSM;          ///< 32-bit registers
+  llvm::StringLiteral chip;     ///< `sm_80`
+  int32_t smVersion;            ///< 80
+  int32_t numSMs;               ///< of the reference part of this row
+  int32_t sharedMemoryPerBlock; ///< opt-in maximum, bytes
+  int32_t sharedMemoryPerSM;    ///< bytes
+  int32_t registersPerSM;       ///< 32-bit registers
   int32_t maxThreadsPerSM;
   int32_t maxBlocksPerSM;
-  double memoryBandwidth;          ///< bytes per second, sustained
-  double mmaRate16;                ///< dense f16 multiply-adds per clock and SM
-  double clockHz;                  ///< sustained SM clock
+  double memoryBandwidth; ///< bytes per second, sustained
+  double mmaRate16;       ///< dense f16 multiply-adds per clock and SM
+  double clockHz;         ///< sustained SM clock
   bool hasBf16Mma;
-  bool hasBf16Arithmetic;          ///< native fma.rn.bf16x2
+  bool hasBf16Arithmetic; ///< native fma.rn.bf16x2
   bool hasCpAsync;
-  int32_t minPtxVersion;           ///< least .version for the chip, 63 = 6.3
+  int32_t minPtxVersion;            ///< least .version for the chip, 63 = 6.3
   llvm::ArrayRef<MmaKind> mmaKinds; ///< best first
+  int64_t l2Bytes;                  ///< L2 cache of the reference part
+  int32_t sharedMemoryReserved;     ///< bytes the system takes per block
+  double mmaSyncShare;              ///< of mmaRate16 that mma.sync reaches
 
+  /// True if the chip runs `kind` on operands of format `operand`.
   bool supports(MmaKind kind, const NumberFormat &operand) const;
 };
 
@@ -63,13 +67,33 @@ llvm::Expected<const TargetInfo *> getTargetInfo(llvm::StringRef chip);
 /// All rows, oldest first.
 llvm::ArrayRef<TargetInfo> getAllTargets();
 
-/// Features of PTX whose version requirement is in the table of PtxVersions.cpp.
+/// Features of PTX whose version requirement is in the table of
+/// PtxVersions.cpp.
 enum class PtxFeature : uint8_t {
   MmaM16N8K8F16,
   MmaM16N8K16,
   CpAsync,
   LdMatrix,
-  Bf16Arithmetic,
+  Bf16Arithmetic, ///< fma.rn.bf16x2; native add/sub/mul where they exist
+  MmaInt8,        ///< m16n8k32 s8/u8
+  MmaInt4,        ///< m16n8k64 s4/u4
+  MmaFp8,         ///< m16n8k32 e4m3/e5m2
+  MmaBlockScale,  ///< kind::mxf4, kind::mxf4nvf4, kind::mxf8f6f4
+  CacheHint,      ///< createpolicy, L1/L2 eviction and prefetch qualifiers
+  StMatrix,
+  Mbarrier, ///< init, arrive, test_wait
+  MbarrierTryWait,
+  Cluster,        ///< cluster special registers, barriers, mapa
+  GridDependency, ///< griddepcontrol
+  ElectSync,
+  SetMaxNReg,
+  BulkCopy,      ///< cp.async.bulk into .shared::cluster
+  BulkCopyToCta, ///< cp.async.bulk into .shared::cta
+  TensorCopy,    ///< cp.async.bulk.tensor (TMA)
+  Wgmma,
+  ConvertFp8, ///< cvt between e4m3x2/e5m2x2 and f16x2/f32
+  ConvertFp4, ///< cvt between e2m1x2 and f16x2/f32
+  Tcgen05,
 };
 /// The least PTX version (63 = 6.3) that `chip` and all of `features` need.
 int32_t requiredPtxVersion(const TargetInfo &target,

@@ -1,0 +1,175 @@
+//===- Chooser.cpp - The search space and the choice in it ------ -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The space is small on purpose: what never wins is left out here rather than
+// costed, since choosing counts in the time of a cold compile.
+//
+//   blockM   no more than the first size that covers M, and a few smaller ones
+//   warps    4 to 16 of them; one along M up to 32 tokens
+//   blockK   64 to 512; no longer than K
+//   stages   2, 3, 4, 6, 8
+//   splitK   1, powers of two, and what fills the card exactly once or twice;
+//            never so many that a block gets no stage or the grid exceeds four
+//            blocks per SM
+//
+// Worked example: M = 16, N = K = 8192, sm_90. 8192 / 64 features = 128 blocks
+// nearly fill 132 SMs: no split. With N = 1024, 16 blocks: splits of 2, 4, 8
+// and 16 are tried, and 132 / 16 = 8.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace humming;
+
+/// Calls `visit` for every legal config, in a fixed order.
+static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
+                         llvm::function_ref<void(const KernelConfig &)> visit) {
+  const auto [m, n, k] = assumedSizes(problem);
+  KernelConfig c;
+  const MmaKind *mma = llvm::find_if(target.mmaKinds, [&](MmaKind kind) {
+    return target.supports(kind, problem.activation);
+  });
+  if (mma == target.mmaKinds.end())
+    return;
+  c.mma = *mma;
+  c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
+
+  llvm::SmallVector<int32_t, 8> blockMs;
+  for (int32_t size : {8, 16, 32, 64, 128, 256}) {
+    blockMs.push_back(size);
+    if (size >= m)
+      break;
+  }
+  // Tiles far below M only multiply the dequantization work.
+  if (blockMs.size() > 3)
+    blockMs.erase(blockMs.begin(), blockMs.end() - 3);
+
+  llvm::SmallVector<ScalePlacement, 2> placements;
+  if (problem.weight.granularity.columns == 0) {
+    placements = {ScalePlacement::Epilogue};
+  } else {
+    placements = {ScalePlacement::Accumulator};
+    if (problem.weight.scale == problem.activation)
+      placements.push_back(ScalePlacement::Operand);
+  }
+
+  for (int32_t blockN : {64, 128, 256}) {
+    c.blockN = blockN;
+    // A block wider than N by a strip or more computes padding.
+    if (blockN > 64 && blockN >= n + 64)
+      continue;
+    for (int32_t blockM : blockMs) {
+      c.blockM = blockM;
+      int64_t tiles =
+          int64_t(std::ceil(n / blockN)) * int64_t(std::ceil(m / blockM));
+      for (int32_t blockK : {64, 128, 256, 512}) {
+        c.blockK = blockK;
+        if (blockK > 64 && blockK >= k + 64)
+          continue;
+        int64_t stagesOfK = int64_t(std::ceil(k / blockK));
+
+        // Ascending and unique; a split must leave work for its last block.
+        llvm::SmallVector<int32_t, 8> splits;
+        auto addSplit = [&](int64_t split) {
+          if (split < 1 || split > 64 || llvm::is_contained(splits, split))
+            return;
+          if (split > 1 && tiles * split > 4 * target.numSMs)
+            return;
+          int64_t each = (stagesOfK + split - 1) / split;
+          if ((split - 1) * each < stagesOfK)
+            splits.push_back(int32_t(split));
+        };
+        for (int64_t split : {1, 2, 4, 8, 16})
+          addSplit(split);
+        addSplit(target.numSMs / tiles);
+        addSplit(2 * target.numSMs / tiles);
+        llvm::sort(splits);
+
+        for (int32_t warpN : {16, 32, 64}) {
+          c.warpN = warpN;
+          for (int32_t warpM : {blockM, blockM / 2, blockM / 4}) {
+            c.warpM = warpM;
+            if (warpM > 64 || (warpM < blockM && warpM < 32))
+              continue;
+            for (int32_t warpsK : {1, 2, 4, 8}) {
+              c.warpsK = warpsK;
+              int32_t warps = c.numWarps();
+              if (warps < 4 || warps > 16)
+                continue;
+              for (ScalePlacement placement : placements) {
+                c.scale = placement;
+                for (int32_t stages : {2, 3, 4, 6, 8}) {
+                  c.stages = stages;
+                  c.splitK = 1;
+                  // More stages or splits cannot mend what is illegal here.
+                  if (firstViolatedRule(problem, c, target) != 0)
+                    break;
+                  for (int32_t split : splits) {
+                    c.splitK = split;
+                    visit(c);
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+llvm::SmallVector<KernelConfig, 0>
+humming::enumerateConfigs(const MatmulProblem &problem,
+                          const TargetInfo &target) {
+  llvm::SmallVector<KernelConfig, 0> configs;
+  visitConfigs(problem, target,
+               [&](const KernelConfig &c) { configs.push_back(c); });
+  return configs;
+}
+
+llvm::Expected<llvm::SmallVector<RankedConfig, 0>>
+humming::chooseConfig(const MatmulProblem &problem, const TargetInfo &target,
+                      unsigned keep) {
+  if (llvm::Error error = checkProblem(problem, target))
+    return std::move(error);
+  keep = std::max(keep, 1u);
+
+  // Times are compared in whole nanoseconds, and the first of equals wins: the
+  // last bit of a floating-point sum must not decide.
+  struct Candidate {
+    int64_t nanoseconds;
+    KernelConfig config;
+    RawCost cost;
+  };
+  llvm::SmallVector<Candidate, 4> best;
+  visitConfigs(problem, target, [&](const KernelConfig &config) {
+    RawCost cost = estimateRawCost(problem, config, target);
+    int64_t nanoseconds = std::llround(cost.microseconds * 1e3);
+    if (best.size() == keep && nanoseconds >= best.back().nanoseconds)
+      return;
+    auto *at = llvm::upper_bound(
+        best, nanoseconds,
+        [](int64_t ns, const Candidate &c) { return ns < c.nanoseconds; });
+    best.insert(at, Candidate{nanoseconds, config, cost});
+    if (best.size() > keep)
+      best.pop_back();
+  });
+  if (best.empty())
+    return llvm::createStringError("no legal config for " + problem.str() +
+                                   " on " + target.chip);
+  llvm::SmallVector<RankedConfig, 0> ranked;
+  for (const Candidate &candidate : best)
+    ranked.push_back({candidate.config, finishCost(candidate.cost)});
+  return ranked;
+}

@@ -1,0 +1,279 @@
+//===- CostModel.cpp - Expected bytes and time of a config ------ -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The model sees a kernel as six resources used side by side:
+//
+//   memory   unique bytes over the sustained bandwidth, less where too few
+//            bytes are in flight (Little's law)
+//   L2       every byte that blocks read, over the rate of the L2 and its wires
+//   shared   shared-memory reads and writes of the busiest SM, 128 bytes a
+//   clock issue    warp instructions of the busiest SM, four schedulers mma
+//   tensor-core work of the busiest SM, padding included latency  the dependent
+//   chain of one warp, waves of blocks in sequence
+//
+// They overlap, but not perfectly: the time is the 4-norm of the six (two equal
+// ones cost 19 % more than one), plus what does not overlap with anything: the
+// launch, filling the first stages, the epilogue, the split-K reduction.
+//
+// Worked example: w4a16 g128, M = 16, N = K = 8192 on sm_90, block 64x16x256,
+// four warps along N, two along K, four stages. 34.6 MB of weights and scales
+// take 8.1 us at 4.27 TB/s; 128 blocks of one per SM have three stages of 17.4
+// KB in flight, which gets 90 % of it; issue and latency are 4 us each and cost
+// little in the norm; 3.2 us are launch, prologue and epilogue.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "llvm/ADT/StringRef.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace humming;
+
+namespace {
+
+// Constants of the model, in the units that their names say. The first three
+// are measured (H200, kernels in a graph): the smallest kernel takes 1.2 us; a
+// kernel that streams 34.6 MB takes 10.4 us where 8.1 are the bytes; 64 to 96
+// KB in flight per SM are best, 192 KB are 8 % slower.
+constexpr double launchMicroseconds = 1.2;
+constexpr double fillAndDrainMicroseconds = 2.0;
+constexpr double bestBytesInFlight = 96 * 1024;
+// Latency of DRAM under moderate load. At 4.27 TB/s and 132 SMs it stands for
+// 24 KB in flight, the knee of the saturation curve below.
+constexpr double memoryLatencySeconds = 740e-9;
+// The next wave of blocks starts with empty stages.
+constexpr double waveMicroseconds = 1.2;
+// Counter, fence, and the wait of the last block for the partial sums.
+constexpr double splitMicroseconds = 0.8;
+// What an SM gets from L2 with all SMs reading: about 5.8 TB/s on an H200.
+constexpr double l2BytesPerClockPerSM = 24;
+constexpr double sharedBytesPerClock = 128;
+constexpr double schedulersPerSM = 4;
+// Schedulers rarely fill every slot: dependences, bank conflicts, half-rate
+// integer instructions.
+constexpr double issueEfficiency = 0.75;
+// Clocks from one instruction of a warp to its next, on average.
+constexpr double clocksPerDependentInstruction = 1.6;
+constexpr double sharedLatencyClocks = 35;
+// One MMA on the accumulator of the one before.
+constexpr double mmaLatencyClocks = 33;
+constexpr double barrierClocks = 70;
+
+struct Work {
+  double instructions; ///< warp instructions
+  double chainClocks;  ///< dependent clocks
+  double sharedBytes;
+};
+
+} // namespace
+
+static double ceilDiv(double a, double b) { return std::ceil(a / b); }
+
+/// One warp's work on its units of one 64-wide slab.
+static Work slabWork(const MatmulProblem &problem, const KernelConfig &config) {
+  const QuantType &weight = problem.weight;
+  double units = config.warpN / 16;  // 16 features x 64 k
+  double columns = config.warpM / 8; // MMA columns of 8 tokens
+  double bits = weight.weight.bits;
+  double steps = config.mma == MmaKind::M16N8K16 ? 4 : 8;
+  int32_t group = weight.granularity.columns;
+  double groups = group > 0 && group < 64 ? 64.0 / group : 1;
+
+  // Masks, shifts and packed arithmetic for 16 registers: 36 instructions for
+  // four bits to f16; bf16 has no room for a nibble beside the exponent trick
+  // and takes 8 more.
+  double unit = 4 + bits / 4 + 8 * bits + (problem.activation.isBF16() ? 8 : 0);
+  if (weight.zeroPoint == ZeroPointKind::Integer)
+    unit += 6 * groups;
+  else if (weight.zeroPoint == ZeroPointKind::Float)
+    unit += 8 * groups;
+  switch (config.scale) {
+  case ScalePlacement::Operand: // 16 multiplies, load and spread two scales
+    unit += 16 + 3 * groups;
+    break;
+  case ScalePlacement::Accumulator: // an f32 FMA per partial sum
+    unit += groups * (4 * columns + 3);
+    break;
+  case ScalePlacement::Epilogue:
+    break;
+  }
+  unit += steps * columns;
+  double loads = 2 * columns; // ldmatrix.x4, shared by all units
+
+  Work work;
+  work.instructions = units * unit + loads + 6;
+  double mmaChain =
+      steps * mmaLatencyClocks * (config.mma == MmaKind::M16N8K16 ? 1 : 0.6);
+  work.chainClocks =
+      sharedLatencyClocks +
+      std::max(work.instructions * clocksPerDependentInstruction, mmaChain);
+  work.sharedBytes = units * 128 * bits + loads * 512;
+  return work;
+}
+
+RawCost humming::estimateRawCost(const MatmulProblem &problem,
+                                 const KernelConfig &config,
+                                 const TargetInfo &target) {
+  const QuantType &weight = problem.weight;
+  const auto [m, n, k] = assumedSizes(problem);
+  double sms = target.numSMs;
+  double clock = target.clockHz;
+
+  // Grid and occupancy.
+  SharedMemoryLayout layout = layoutSharedMemory(problem, config);
+  double threads = config.numThreads();
+  double warps = config.numWarps();
+  double registers = (predictRegisters(problem, config) + 7) / 8 * 8;
+  double resident = std::min(
+      {double(target.maxBlocksPerSM),
+       std::floor(double(target.sharedMemoryPerSM) /
+                  double(layout.totalBytes + target.sharedMemoryReserved)),
+       std::floor(target.registersPerSM / (registers * threads)),
+       std::floor(target.maxThreadsPerSM / threads)});
+  resident = std::max(resident, 1.0);
+  double gridN = ceilDiv(n, config.blockN), gridM = ceilDiv(m, config.blockM);
+  double tiles = gridN * gridM;
+  double splits = config.splitK;
+  double blocks = tiles * splits;
+  double stagesPerBlock = ceilDiv(ceilDiv(k, config.blockK), splits);
+  double busiest = ceilDiv(blocks, sms); // blocks of the busiest SM
+  double slots = sms * resident;
+  double waves = ceilDiv(blocks, slots);
+
+  // Bytes. A wave of blocks covers wave/gridN rows of tiles and reads each
+  // weight once; weights that L2 holds are read from memory only once in all.
+  double groups = double(weight.granularity.scaleColumns(int64_t(k)));
+  double scaleBytes = weight.scale.bits / 8.0;
+  double perGroup = scaleBytes;
+  if (weight.zeroPoint != ZeroPointKind::None)
+    perGroup += weight.zeroPoint == ZeroPointKind::Float ? scaleBytes : 1;
+  double weightBytes = n * k * weight.weight.bits / 8 + n * groups * perGroup;
+  double activationBytes = m * k * problem.activation.bits / 8;
+  double outputBytes = m * n * problem.output.bits / 8;
+  double readsOfWeights = 1;
+  if (weightBytes > 0.7 * double(target.l2Bytes)) {
+    double rows = std::max(1.0, std::floor(slots / (gridN * splits)));
+    readsOfWeights = ceilDiv(gridM, rows);
+  }
+  RawCost cost;
+  cost.bytes = weightBytes * readsOfWeights + activationBytes + outputBytes;
+  double partialBytes = splits > 1 ? splits * m * n * 4 : 0;
+
+  // Memory. What is in flight decides which share of the bandwidth is reached:
+  // x / sqrt(1 + x^2) of it for x times what Little's law asks for.
+  double stagesInFlight = config.copy == CopyKind::Sync ? 1 : config.stages - 1;
+  double inFlightPerBlock = stagesInFlight * double(layout.stageBytes);
+  auto memorySeconds = [&](double runningBlocks) {
+    double share = runningBlocks / blocks;
+    double inFlight = runningBlocks * inFlightPerBlock;
+    double x = inFlight / (target.memoryBandwidth * memoryLatencySeconds);
+    double reached = target.memoryBandwidth * x / std::sqrt(1 + x * x);
+    double perSM = inFlight / std::min(runningBlocks, sms);
+    if (perSM > bestBytesInFlight)
+      reached /= 1 + 0.08 * (perSM / bestBytesInFlight - 1);
+    return cost.bytes * share / reached;
+  };
+  double full = std::floor(blocks / slots);
+  double rest = blocks - full * slots;
+  double memory = full > 0 ? full * memorySeconds(slots) : 0;
+  if (rest > 0)
+    memory += memorySeconds(rest);
+
+  // L2 and its wires: all that the busiest SM reads and writes.
+  double stageCount = busiest * stagesPerBlock;
+  double l2Bytes =
+      stageCount * double(layout.stageBytes) +
+      busiest * double(config.blockN) * config.blockM * (splits > 1 ? 4 : 2);
+  double l2 = l2Bytes / (l2BytesPerClockPerSM * clock);
+
+  // The busiest SM's instruction slots, shared memory and tensor cores.
+  Work slab = slabWork(problem, config);
+  double warpSlabs = config.blockK / 64 / config.warpsK; // of a warp and stage
+  double copyInstructions = double(layout.stageBytes) / (16 * 32) * 2.5;
+  double stageInstructions =
+      warps * (warpSlabs * slab.instructions + 25) + copyInstructions;
+  double issue = stageCount * stageInstructions /
+                 (schedulersPerSM * issueEfficiency * clock);
+  double sharedBytes = stageCount * (warps * warpSlabs * slab.sharedBytes +
+                                     double(layout.stageBytes));
+  double shared = sharedBytes / (sharedBytesPerClock * clock);
+  double multiplyAdds =
+      stageCount * double(config.blockN) * config.blockM * config.blockK;
+  double mma = multiplyAdds / (target.mmaRate16 * target.mmaSyncShare * clock);
+
+  // The chain of a warp; co-resident blocks run side by side.
+  double chain =
+      stagesPerBlock * (warpSlabs * slab.chainClocks + barrierClocks);
+  double rounds = ceilDiv(busiest, resident);
+  double latency = rounds * chain / clock;
+
+  auto fourth = [](double x) { return x * x * x * x; };
+  double sum = fourth(memory) + fourth(l2) + fourth(shared) + fourth(issue) +
+               fourth(mma) + fourth(latency);
+  double overlapped = std::sqrt(std::sqrt(sum));
+
+  // What nothing hides.
+  double fixed = launchMicroseconds + fillAndDrainMicroseconds;
+  fixed += (waves - 1) * waveMicroseconds / resident;
+  // Warps along K add their tiles up through shared memory.
+  double reduce = double(config.blockN) * config.blockM * 4 *
+                  (2 * config.warpsK - 1) / (sharedBytesPerClock * clock);
+  fixed += rounds * reduce * 1e6;
+  if (splits > 1) {
+    // All partials are written to and read from L2; the last block of a tile
+    // reads them all.
+    fixed += splitMicroseconds;
+    double rate = l2BytesPerClockPerSM * clock;
+    double lastBlock = splits * double(config.blockN) * config.blockM * 4;
+    fixed += std::max(2 * partialBytes / (rate * sms),
+                      lastBlock * ceilDiv(tiles, sms) / rate) *
+             1e6;
+  }
+  cost.microseconds = overlapped * 1e6 + fixed;
+
+  double most = std::max({memory, l2, shared, issue, mma, latency});
+  if (most * 1e6 < fixed || most == latency)
+    cost.limiter = Limiter::Latency;
+  else if (most == memory || most == l2)
+    cost.limiter = Limiter::Memory;
+  else if (most == mma)
+    cost.limiter = Limiter::Mma;
+  else
+    cost.limiter = Limiter::Issue;
+  return cost;
+}
+
+static llvm::StringRef nameOf(Limiter limiter) {
+  switch (limiter) {
+  case Limiter::Memory:
+    return "memory";
+  case Limiter::Mma:
+    return "mma";
+  case Limiter::Issue:
+    return "issue";
+  case Limiter::Latency:
+    return "latency";
+  }
+  return "unknown";
+}
+
+CostEstimate humming::finishCost(const RawCost &raw) {
+  CostEstimate cost;
+  cost.bytes = raw.bytes;
+  cost.microseconds = raw.microseconds;
+  cost.limiter = nameOf(raw.limiter).str();
+  return cost;
+}
+
+CostEstimate humming::estimateCost(const MatmulProblem &problem,
+                                   const KernelConfig &config,
+                                   const TargetInfo &target) {
+  return finishCost(estimateRawCost(problem, config, target));
+}

@@ -1,0 +1,291 @@
+//===- KernelConfig.cpp - Text form and resources of a config ------ -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Printing and strict parsing of configs and problems, and the two functions
+// that say what a config will take of an SM: its shared-memory layout (which
+// the lowering follows to the byte) and its expected registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Target/KernelConfig.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+
+using namespace humming;
+
+llvm::StringRef humming::stringify(ScalePlacement placement) {
+  switch (placement) {
+  case ScalePlacement::Operand:
+    return "operand";
+  case ScalePlacement::Accumulator:
+    return "accumulator";
+  case ScalePlacement::Epilogue:
+    return "epilogue";
+  }
+  return "unknown";
+}
+
+//===----------------------------------------------------------------------===//
+// MatmulProblem
+//===----------------------------------------------------------------------===//
+
+static int32_t divisorOf(int64_t size) {
+  // An unknown size promises nothing.
+  if (size <= 0)
+    return 1;
+  return int32_t(std::min<int64_t>(size & -size, 8));
+}
+
+void MatmulProblem::deriveDivisors() {
+  kDivisor = divisorOf(k);
+  nDivisor = divisorOf(n);
+}
+
+static void printSize(llvm::raw_ostream &os, char name, int64_t size) {
+  os << ' ' << name << '=';
+  if (size > 0)
+    os << size;
+  else
+    os << '?';
+}
+
+std::string MatmulProblem::str() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << 'w' << unsigned(weight.weight.bits) << 'a' << unsigned(activation.bits)
+     << ' ' << weight.weight.str() << '/';
+  const Granularity &granularity = weight.granularity;
+  if (granularity.isGroup())
+    os << 'g' << granularity.columns;
+  else if (granularity.isPerChannel())
+    os << "channel";
+  else if (granularity.isPerTensor())
+    os << "tensor";
+  else
+    os << "b" << granularity.rows << 'x' << granularity.columns;
+  os << '/' << weight.scale.str();
+  if (weight.zeroPoint == ZeroPointKind::Integer)
+    os << "/zp-int";
+  else if (weight.zeroPoint == ZeroPointKind::Float)
+    os << "/zp-float";
+  os << " x " << activation.str() << " -> " << output.str();
+  if (hasBias)
+    os << " + bias";
+  os << ',';
+  printSize(os, 'M', m);
+  printSize(os, 'N', n);
+  printSize(os, 'K', k);
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// KernelConfig: text
+//===----------------------------------------------------------------------===//
+
+bool KernelConfig::operator==(const KernelConfig &o) const {
+  return mma == o.mma && blockN == o.blockN && blockM == o.blockM &&
+         blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
+         warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
+         scale == o.scale && splitK == o.splitK;
+}
+
+std::string KernelConfig::str() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "mma=" << stringify(mma) << ",block=" << blockN << 'x' << blockM << 'x'
+     << blockK << ",warp=" << warpN << 'x' << warpM << ",warps_k=" << warpsK
+     << ",stages=" << stages << ",copy=" << stringify(copy)
+     << ",scale=" << stringify(scale) << ",split_k=" << splitK;
+  return text;
+}
+
+/// Reads `count` positive integers separated by 'x'. The bound keeps every
+/// product of sizes within 64 bits.
+static bool parseSizes(llvm::StringRef text,
+                       llvm::MutableArrayRef<int32_t> out) {
+  constexpr unsigned long long bound = 1 << 16;
+  for (size_t i = 0; i < out.size(); ++i) {
+    llvm::StringRef field = text;
+    if (i + 1 < out.size()) {
+      size_t at = text.find('x');
+      if (at == llvm::StringRef::npos)
+        return false;
+      field = text.take_front(at);
+      text = text.drop_front(at + 1);
+    }
+    unsigned long long value;
+    if (!llvm::all_of(field, llvm::isDigit) || field.getAsInteger(10, value) ||
+        value == 0 || value > bound)
+      return false;
+    out[i] = int32_t(value);
+  }
+  return true;
+}
+
+/// Sets `out` to the enumerator of `values` that prints as `text`.
+template <typename Enum>
+static bool parseEnum(llvm::StringRef text, llvm::ArrayRef<Enum> values,
+                      Enum &out) {
+  for (Enum value : values)
+    if (stringify(value) == text) {
+      out = value;
+      return true;
+    }
+  return false;
+}
+
+llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
+                                                 const KernelConfig &base) {
+  KernelConfig config = base;
+  if (text.trim().empty())
+    return config;
+  llvm::SmallVector<llvm::StringRef> entries, seen;
+  text.split(entries, ',');
+  for (llvm::StringRef entry : entries) {
+    llvm::StringRef key = entry.split('=').first.trim();
+    llvm::StringRef value = entry.split('=').second.trim();
+    if (llvm::is_contained(seen, key))
+      return llvm::createStringError("config key '" + key +
+                                     "': expected at most once, got it twice");
+    seen.push_back(key);
+
+    bool ok = true;
+    llvm::StringRef takes;
+    int32_t sizes[3];
+    auto parseInto = [&](llvm::ArrayRef<int32_t *> fields) {
+      llvm::MutableArrayRef<int32_t> parsed(sizes, fields.size());
+      ok = parseSizes(value, parsed);
+      if (ok)
+        for (size_t i = 0; i < fields.size(); ++i)
+          *fields[i] = parsed[i];
+    };
+    if (key == "mma") {
+      takes = "m16n8k8 or m16n8k16";
+      ok = parseEnum<MmaKind>(value, {MmaKind::M16N8K8, MmaKind::M16N8K16},
+                              config.mma);
+    } else if (key == "block") {
+      takes = "NxMxK, three integers from 1 to 65536";
+      parseInto({&config.blockN, &config.blockM, &config.blockK});
+    } else if (key == "warp") {
+      takes = "NxM, two integers from 1 to 65536";
+      parseInto({&config.warpN, &config.warpM});
+    } else if (key == "warps_k") {
+      takes = "an integer from 1 to 65536";
+      parseInto({&config.warpsK});
+    } else if (key == "stages") {
+      takes = "an integer from 1 to 65536";
+      parseInto({&config.stages});
+    } else if (key == "copy") {
+      takes = "sync or cp.async";
+      ok = parseEnum<CopyKind>(value, {CopyKind::Sync, CopyKind::CpAsync},
+                               config.copy);
+    } else if (key == "scale") {
+      takes = "operand, accumulator or epilogue";
+      ok = parseEnum<ScalePlacement>(value,
+                                     {ScalePlacement::Operand,
+                                      ScalePlacement::Accumulator,
+                                      ScalePlacement::Epilogue},
+                                     config.scale);
+    } else if (key == "split_k") {
+      takes = "an integer from 1 to 65536";
+      parseInto({&config.splitK});
+    } else {
+      return llvm::createStringError(
+          "unknown config key: expected one of mma, block, warp, warps_k, "
+          "stages, copy, scale, split_k, got '" +
+          key + "'");
+    }
+    if (!ok)
+      return llvm::createStringError("config key '" + key + "': expected " +
+                                     takes + ", got '" + value + "'");
+  }
+  return config;
+}
+
+//===----------------------------------------------------------------------===//
+// Resources
+//===----------------------------------------------------------------------===//
+
+SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
+                                               const KernelConfig &config) {
+  constexpr int64_t alignment = 128;
+  auto align = [](int64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
+  const QuantType &weight = problem.weight;
+  int64_t blockN = config.blockN, blockM = config.blockM,
+          blockK = config.blockK;
+  // A group longer than the stage, or a whole row, still takes one row.
+  int32_t group = weight.granularity.columns;
+  int32_t groupRows =
+      group > 0 ? std::max(1, (config.blockK + group - 1) / group) : 1;
+  int64_t scaleBytes = weight.scale.bits / 8;
+
+  SharedMemoryLayout layout;
+  // Epilogue scales are read from global memory once, zero points are needed
+  // in the loop wherever the scales go.
+  if (config.scale != ScalePlacement::Epilogue)
+    layout.scaleRows = groupRows;
+  if (weight.zeroPoint != ZeroPointKind::None)
+    layout.zeroPointRows = groupRows;
+  int64_t zeroPointBytes =
+      weight.zeroPoint == ZeroPointKind::Float ? scaleBytes : 1;
+
+  layout.weights = 0;
+  layout.activations = align(blockN * blockK * weight.weight.bits / 8);
+  layout.scales =
+      layout.activations + align(blockM * blockK * problem.activation.bits / 8);
+  layout.zeroPoints =
+      layout.scales + align(layout.scaleRows * blockN * scaleBytes);
+  layout.stageBytes =
+      layout.zeroPoints + align(layout.zeroPointRows * blockN * zeroPointBytes);
+  layout.stages = config.copy == CopyKind::Sync ? 2 : config.stages;
+  layout.epilogueBytes =
+      align(blockN * blockM * 4 * std::max(1, config.warpsK - 1));
+  layout.totalBytes =
+      std::max(layout.stageBytes * layout.stages, layout.epilogueBytes);
+  return layout;
+}
+
+int64_t humming::predictSharedMemory(const MatmulProblem &problem,
+                                     const KernelConfig &config) {
+  return layoutSharedMemory(problem, config).totalBytes;
+}
+
+int32_t humming::predictRegisters(const MatmulProblem &problem,
+                                  const KernelConfig &config) {
+  // A unit is 16 features x 64 k: one m16 row of MMA instructions.
+  int32_t units = config.warpN / 16;
+  int32_t columns = config.warpM / 8;
+  int32_t accumulators = units * columns * 4;
+  if (config.scale == ScalePlacement::Accumulator)
+    accumulators *= 2; // the partial sum of a group and the total
+  int32_t packed = units * problem.weight.weight.bits; // words of one slab
+  int32_t operand = units * 4;                         // one MMA step
+  int32_t activations = columns * 2 * 2;               // two MMA steps
+  int32_t scales = units * 2;
+  if (problem.weight.zeroPoint != ZeroPointKind::None)
+    scales += units * 2;
+  // Pointers, strides, predicates, swizzled offsets and the loop counters.
+  int32_t base = 40;
+  int32_t copies = 0;
+  // Without cp.async a stage waits in registers for its turn.
+  if (config.copy == CopyKind::Sync) {
+    int64_t threads = std::max<int64_t>(
+        1, int64_t(config.blockN / std::max(1, config.warpN)) *
+               (config.blockM / std::max(1, config.warpM)) * config.warpsK *
+               32);
+    int64_t stage = layoutSharedMemory(problem, config).stageBytes;
+    copies = int32_t(
+        std::min<int64_t>((stage + 4 * threads - 1) / (4 * threads), 1 << 16));
+  }
+  return base + accumulators + packed + operand + activations + scales + copies;
+}

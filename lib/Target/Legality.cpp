@@ -1,0 +1,333 @@
+//===- Legality.cpp - What a target can run, and which configs -- -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One legality function for the chooser, the tuner and the IR verifier.
+//
+// Rules of a problem:
+//   P1  sizes are non-negative and fit 31 bits (0 = unknown)
+//   P2  the activation is f16 or bf16
+//   P3  the chip has an MMA instruction for the activation
+//   P4  the weight format is one that dequantization knows: u4
+//   P5  the scale is f16 or bf16
+//   P6  a scale belongs to a whole row, or to 16, 32 or a multiple of 64
+//   weights
+//       along K, so that a 64-wide slab never cuts two groups unevenly
+//   P7  zero points go with unsigned weights
+//   P8  the output is f16 or bf16
+//   P9  declared divisors are 1, 2, 4 or 8 and divide the known sizes
+//
+// Rules of a config, each meaningful only if the ones before it hold:
+//   L1  the chip has the MMA kind for the activation format
+//   L2  blockN is a multiple of 64 (the strip of the packed layout), at most
+//   512 L3  warpN is 16, 32 or 64 and divides blockN L4  blockM is a multiple
+//   of 8 (the N side of the MMA), at most 512 L5  warpM is a multiple of 8 and
+//   divides blockM L6  blockK is a multiple of 64 (the slab of the packed
+//   layout), at most 1024 L7  the blockK / 64 slabs of a stage are a multiple
+//   of warpsK L8  32 to 1024 threads L9  blockK is a multiple of the group or
+//   the group of blockK L10 epilogue scaling exactly for whole-row scales L11
+//   operand scaling only if scale and activation have one type L12 the chip has
+//   the copy mechanism L13 2 to 8 stages; exactly 2 with copy=sync L14 at most
+//   128 accumulator registers a thread, partial sums included L15 shared memory
+//   fits a block of the chip L16 at most 255 registers a thread, and the
+//   block's fit the SM L17 splitK is 1 to 64
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Target/KernelConfig.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
+#include <string>
+
+using namespace humming;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Problems
+//===----------------------------------------------------------------------===//
+
+/// Weight formats with a dequantization sequence; extend here and in P4.
+static bool isDequantizable(const NumberFormat &weight) {
+  return weight == NumberFormat::unsignedInt(4);
+}
+
+static bool isSixteenBitFloat(const NumberFormat &format) {
+  return format.isF16() || format.isBF16();
+}
+
+static llvm::Error problemError(unsigned rule, const Twine &expected,
+                                const Twine &got) {
+  return llvm::createStringError("rule P" + Twine(rule) + ": expected " +
+                                 expected + ", got " + got);
+}
+
+llvm::Error humming::checkProblem(const MatmulProblem &problem,
+                                  const TargetInfo &target) {
+  const std::pair<const char *, int64_t> sizes[] = {
+      {"M", problem.m}, {"N", problem.n}, {"K", problem.k}};
+  for (auto [name, size] : sizes)
+    if (size < 0 || size > INT32_MAX)
+      return problemError(1, Twine(name) + " from 0 to 2147483647",
+                          Twine(size));
+
+  if (!isSixteenBitFloat(problem.activation))
+    return problemError(2, "activations of f16 or bf16",
+                        problem.activation.str());
+  if (llvm::none_of(target.mmaKinds, [&](MmaKind kind) {
+        return target.supports(kind, problem.activation);
+      })) {
+    // Only bf16 can be missing; f16 is in every row of the table.
+    return problemError(3,
+                        "activations of f16 on " + Twine(target.chip) +
+                            ", which has no bf16 MMA",
+                        problem.activation.str());
+  }
+
+  const QuantType &weight = problem.weight;
+  if (!isDequantizable(weight.weight))
+    return problemError(4, "weights of u4", weight.weight.str());
+  if (!isSixteenBitFloat(weight.scale))
+    return problemError(5, "scales of f16 or bf16", weight.scale.str());
+
+  const Granularity &granularity = weight.granularity;
+  int32_t group = granularity.columns;
+  bool groupOk =
+      granularity.isGroup() && (group == 16 || group == 32 || group % 64 == 0);
+  if (!groupOk && !granularity.isPerChannel()) {
+    std::string got =
+        granularity.isPerTensor()
+            ? std::string("one scale for the whole tensor (repeat it for "
+                          "every row)")
+        : granularity.isGroup()
+            ? "a group of " + llvm::itostr(group)
+            : "blocks of " + llvm::itostr(granularity.rows) + "x" +
+                  llvm::itostr(group);
+    return problemError(6,
+                        "a scale for a whole row or for a group of 16, 32 or a "
+                        "multiple of 64 weights",
+                        got);
+  }
+
+  if (weight.zeroPoint != ZeroPointKind::None &&
+      weight.weight.kind != NumberFormat::Kind::Unsigned)
+    return problemError(7, "unsigned weights with zero points",
+                        weight.weight.str());
+  if (!isSixteenBitFloat(problem.output))
+    return problemError(8, "an output of f16 or bf16", problem.output.str());
+
+  struct Divisor {
+    const char *name;
+    int32_t divisor;
+    int64_t size;
+  };
+  const Divisor divisors[] = {{"K", problem.kDivisor, problem.k},
+                              {"N", problem.nDivisor, problem.n}};
+  for (const Divisor &d : divisors) {
+    if (d.divisor < 1 || d.divisor > 8 || !llvm::isPowerOf2_32(d.divisor))
+      return problemError(9,
+                          Twine("a divisor of ") + d.name + " of 1, 2, 4 or 8",
+                          Twine(d.divisor));
+    if (d.size % d.divisor != 0)
+      return problemError(
+          9, Twine("a divisor of ") + d.name + " that divides " + Twine(d.size),
+          Twine(d.divisor));
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Configs
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Collects the first violation. Messages are built only if asked for: the
+/// chooser asks about thousands of configs and wants the verdict alone.
+struct Verdict {
+  unsigned rule = 0;
+  std::string *message = nullptr;
+
+  /// Notes that `ok` must hold; `describe` returns {expected, got}.
+  template <typename Describe>
+  bool require(unsigned number, bool ok, Describe describe) {
+    if (ok)
+      return true;
+    rule = number;
+    if (message) {
+      std::pair<std::string, std::string> text = describe();
+      *message = "rule L" + llvm::utostr(number) + ": expected " + text.first +
+                 ", got " + text.second;
+    }
+    return false;
+  }
+};
+
+using Text = std::pair<std::string, std::string>;
+
+} // namespace
+
+static std::string str(int64_t value) { return llvm::itostr(value); }
+
+/// The rules in order; false at the first that does not hold.
+static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
+                       const TargetInfo &target, Verdict &verdict) {
+  const QuantType &weight = problem.weight;
+
+  if (!verdict.require(1, target.supports(c.mma, problem.activation), [&] {
+        std::string kinds;
+        for (MmaKind kind : target.mmaKinds)
+          if (target.supports(kind, problem.activation))
+            kinds += (kinds.empty() ? "" : " or ") + stringify(kind).str();
+        if (kinds.empty())
+          kinds = "no MMA";
+        return Text("mma=" + kinds + " for " + problem.activation.str() +
+                        " on " + target.chip.str(),
+                    stringify(c.mma).str());
+      }))
+    return false;
+  if (!verdict.require(
+          2, c.blockN > 0 && c.blockN % 64 == 0 && c.blockN <= 512, [&] {
+            return Text("blockN a multiple of 64, at most 512", str(c.blockN));
+          }))
+    return false;
+  if (!verdict.require(
+          3,
+          (c.warpN == 16 || c.warpN == 32 || c.warpN == 64) &&
+              c.blockN % c.warpN == 0,
+          [&] { return Text("warpN of 16, 32 or 64", str(c.warpN)); }))
+    return false;
+  if (!verdict.require(
+          4, c.blockM > 0 && c.blockM % 8 == 0 && c.blockM <= 512, [&] {
+            return Text("blockM a multiple of 8, at most 512", str(c.blockM));
+          }))
+    return false;
+  if (!verdict.require(
+          5, c.warpM > 0 && c.warpM % 8 == 0 && c.blockM % c.warpM == 0, [&] {
+            return Text("warpM a multiple of 8 that divides blockM (" +
+                            str(c.blockM) + ")",
+                        str(c.warpM));
+          }))
+    return false;
+  if (!verdict.require(
+          6, c.blockK > 0 && c.blockK % 64 == 0 && c.blockK <= 1024, [&] {
+            return Text("blockK a multiple of 64, at most 1024", str(c.blockK));
+          }))
+    return false;
+  int32_t slabs = c.blockK / 64;
+  if (!verdict.require(7, c.warpsK > 0 && slabs % c.warpsK == 0, [&] {
+        return Text("warps_k that divides the " + str(slabs) +
+                        " 64-wide slabs of blockK",
+                    str(c.warpsK));
+      }))
+    return false;
+  // At most 32 * 64 * 16 warps here: no overflow.
+  int64_t threads = c.numThreads();
+  if (!verdict.require(8, threads >= 32 && threads <= 1024, [&] {
+        return Text("32 to 1024 threads",
+                    str(threads) + " (" + str(c.warpsN()) + " x " +
+                        str(c.warpsM()) + " x " + str(c.warpsK) + " warps)");
+      }))
+    return false;
+
+  int32_t group = weight.granularity.columns;
+  bool wholeRow = group == 0;
+  if (!verdict.require(
+          9,
+          wholeRow ||
+              (group > 0 && (c.blockK % group == 0 || group % c.blockK == 0)),
+          [&] {
+            return Text("blockK a multiple or a divisor of the group (" +
+                            str(group) + ")",
+                        str(c.blockK));
+          }))
+    return false;
+  if (!verdict.require(
+          10, wholeRow == (c.scale == ScalePlacement::Epilogue), [&] {
+            return Text(wholeRow ? "scale=epilogue for whole-row scales"
+                                 : "scale=operand or accumulator for groups "
+                                   "along K",
+                        stringify(c.scale).str());
+          }))
+    return false;
+  if (!verdict.require(11,
+                       c.scale != ScalePlacement::Operand ||
+                           weight.scale == problem.activation,
+                       [&] {
+                         return Text("scale=accumulator for " +
+                                         weight.scale.str() + " scales and " +
+                                         problem.activation.str() +
+                                         " activations",
+                                     stringify(c.scale).str());
+                       }))
+    return false;
+  if (!verdict.require(12, c.copy == CopyKind::Sync || target.hasCpAsync, [&] {
+        return Text("copy=sync on " + target.chip.str(),
+                    stringify(c.copy).str());
+      }))
+    return false;
+  if (!verdict.require(
+          13,
+          c.copy == CopyKind::Sync ? c.stages == 2
+                                   : c.stages >= 2 && c.stages <= 8,
+          [&] {
+            return Text(c.copy == CopyKind::Sync ? "2 stages with copy=sync"
+                                                 : "2 to 8 stages",
+                        str(c.stages));
+          }))
+    return false;
+  int32_t accumulators = (c.warpN / 16) * (c.warpM / 8) * 4 *
+                         (c.scale == ScalePlacement::Accumulator ? 2 : 1);
+  if (!verdict.require(14, accumulators <= 128, [&] {
+        return Text("at most 128 accumulator registers a thread (a smaller "
+                    "warp tile)",
+                    str(accumulators));
+      }))
+    return false;
+  int64_t shared = predictSharedMemory(problem, c);
+  if (!verdict.require(15, shared <= target.sharedMemoryPerBlock, [&] {
+        return Text("at most " + str(target.sharedMemoryPerBlock) +
+                        " bytes of shared memory on " + target.chip.str(),
+                    str(shared));
+      }))
+    return false;
+  int32_t registers = predictRegisters(problem, c);
+  // Registers are handed out eight at a time.
+  int64_t blockRegisters = (registers + 7) / 8 * 8 * threads;
+  if (!verdict.require(
+          16, registers <= 255 && blockRegisters <= target.registersPerSM, [&] {
+            return Text("at most 255 registers a thread and " +
+                            str(target.registersPerSM) + " a block",
+                        str(registers) + " a thread, " + str(blockRegisters) +
+                            " a block");
+          }))
+    return false;
+  return verdict.require(17, c.splitK >= 1 && c.splitK <= 64, [&] {
+    return Text("split_k from 1 to 64", str(c.splitK));
+  });
+}
+
+unsigned humming::firstViolatedRule(const MatmulProblem &problem,
+                                    const KernelConfig &config,
+                                    const TargetInfo &target) {
+  Verdict verdict;
+  checkRules(problem, config, target, verdict);
+  return verdict.rule;
+}
+
+llvm::Error humming::checkConfig(const MatmulProblem &problem,
+                                 const KernelConfig &config,
+                                 const TargetInfo &target) {
+  std::string message;
+  Verdict verdict;
+  verdict.message = &message;
+  if (checkRules(problem, config, target, verdict))
+    return llvm::Error::success();
+  return llvm::createStringError(message);
+}
