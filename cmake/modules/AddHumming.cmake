@@ -196,8 +196,16 @@ function(humming_add_library name)
 endfunction()
 
 # humming_link_llvm(target PUBLIC|PRIVATE [COMPONENTS ...] [MLIR_LIBS ...])
+#
+# ALL among the MLIR_LIBS stands for what mlir::registerAllDialects,
+# registerAllExtensions and registerAllPasses need.
 function(humming_link_llvm target scope)
   cmake_parse_arguments(ARG "" "" "COMPONENTS;MLIR_LIBS" ${ARGN})
+  if("ALL" IN_LIST ARG_MLIR_LIBS)
+    list(REMOVE_ITEM ARG_MLIR_LIBS ALL)
+    list(APPEND ARG_MLIR_LIBS MLIRRegisterAllDialects MLIRRegisterAllExtensions
+         MLIRRegisterAllPasses)
+  endif()
   if(HUMMING_STATIC)
     llvm_map_components_to_libnames(llvm_libs ${ARG_COMPONENTS})
     target_link_libraries(${target} ${scope} ${ARG_MLIR_LIBS} ${llvm_libs})
@@ -230,6 +238,24 @@ function(humming_add_tool name)
   set_property(GLOBAL APPEND PROPERTY HUMMING_TOOLS ${name})
 endfunction()
 
+# humming_add_plugin(name SOURCES a.cpp ... LINK_LIBS lib ... [PCH])
+#
+# A shared library in lib/ that a program with the shared libMLIR loads. It
+# exports the plugin entry points alone (cmake/plugin.map).
+function(humming_add_plugin name)
+  cmake_parse_arguments(ARG "PCH" "" "SOURCES;LINK_LIBS" ${ARGN})
+  add_library(${name} MODULE ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  target_link_options(${name} PRIVATE LINKER:--version-script=${map} LINKER:--gc-sections)
+  set_target_properties(${name} PROPERTIES PREFIX "" LINK_DEPENDS ${map})
+  if(ARG_PCH)
+    humming_use_pch(${name})
+  endif()
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY HUMMING_TOOLS ${name})
+endfunction()
+
 # humming_add_unittest(Name SOURCES a.cpp ... LINK_LIBS lib ...)
 #
 # One gtest program; lit runs its cases one by one, ctest the program.
@@ -243,7 +269,9 @@ function(humming_add_unittest name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
   humming_link_llvm(${name} PRIVATE COMPONENTS Support)
   target_compile_definitions(${name} PRIVATE HUMMING_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
+  # lit finds the programs by their suffix.
+  set_target_properties(${name} PROPERTIES SUFFIX .gtest
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
   add_test(NAME ${name} COMMAND ${name})
   set_property(GLOBAL APPEND PROPERTY HUMMING_UNITTESTS ${name})
 endfunction()

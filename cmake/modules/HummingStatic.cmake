@@ -11,9 +11,6 @@ include_guard(GLOBAL)
 macro(humming_setup_static)
   add_compile_options(-ffunction-sections -fdata-sections)
   add_link_options(LINKER:--gc-sections -static-libstdc++ -static-libgcc)
-  if(HUMMING_LLD)
-    add_link_options(LINKER:--icf=safe)
-  endif()
   find_library(HUMMING_ZLIB NAMES libz.a REQUIRED)
   find_library(HUMMING_ZSTD NAMES libzstd.a REQUIRED)
   set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES
@@ -47,7 +44,11 @@ function(humming_setup_static_mlir)
   endforeach()
 endfunction()
 
-# Strips a tool: its symbol table is as large as a third of its code.
+# Strips a tool (its symbol table is as large as a third of its code) and links
+# it to a fixed address: 1.5 MB less, and no relocations to apply at its start.
+# Identical code is not folded: the distribution's archives have lost the
+# address significance table that lld's safe mode needs, and MLIR compares
+# addresses.
 function(humming_finish_static_tool name)
-  target_link_options(${name} PRIVATE LINKER:-s)
+  target_link_options(${name} PRIVATE LINKER:-s -no-pie)
 endfunction()

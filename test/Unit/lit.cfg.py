@@ -5,7 +5,7 @@ import os
 import lit.formats
 
 config.name = "Humming-Unit"
-config.test_format = lit.formats.GoogleTest(".", "Tests?")
+config.test_format = lit.formats.GoogleTest(".", ".gtest")
 config.suffixes = []
 config.test_source_root = config.unittests_dir
 config.test_exec_root = config.unittests_dir
