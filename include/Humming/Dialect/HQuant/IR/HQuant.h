@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one header that users of the dialect include. It pulls in the core of
-// MLIR's IR headers and no other dialect.
+// The one header that users of the dialect include. Of other dialects it pulls
+// in the LLVM dialect's types only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "Humming/Quant/QuantType.h"
 #include "Humming/Target/KernelConfig.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -43,6 +44,8 @@ std::optional<NumberFormat> getFormatOf(mlir::Type type);
 
 #include "Humming/Dialect/HQuant/IR/HQuantDialect.h.inc"
 #include "Humming/Dialect/HQuant/IR/HQuantEnums.h.inc"
+
+#include "Humming/Dialect/HQuant/IR/HQuantInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "Humming/Dialect/HQuant/IR/HQuantAttrs.h.inc"
