@@ -1,0 +1,106 @@
+//===- LaunchDescription.h - How a compiled kernel is launched --*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The launch description travels beside the PTX and the cubin, as JSON. It is
+// all that a process without a compiler needs to launch the kernel: the rule
+// that gives the grid from M and N, the block, the shared memory, the
+// workspace, the order of the arguments, and which formats the buffers hold.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_RUNTIME_LAUNCHDESCRIPTION_H
+#define HUMMING_RUNTIME_LAUNCHDESCRIPTION_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace humming {
+
+/// Bits of a format name (`u4`, `s8`, `e4m3`, `e8m0`, `f16`, `bf16`, `f32`).
+/// Error: names the text and the accepted spellings.
+llvm::Expected<unsigned> parseFormatBits(llvm::StringRef format);
+
+/// The number of a chip name: `sm_90` and `sm_90a` give 90. Error: names it.
+llvm::Expected<unsigned> parseChipNumber(llvm::StringRef chip);
+
+/// One dense kernel. Every field is required in the JSON form unless noted.
+struct LaunchDescription {
+  /// Version of the JSON form and of the argument order.
+  static constexpr int64_t kFormatVersion = 1;
+  /// Bytes that the counters of split-K are padded to in the workspace.
+  static constexpr int64_t kWorkspaceAlignment = 256;
+
+  struct Grid {
+    uint32_t x = 0, y = 0, z = 0;
+    bool empty() const { return x == 0 || y == 0 || z == 0; }
+    bool operator==(const Grid &o) const {
+      return x == o.x && y == o.y && z == o.z;
+    }
+  };
+
+  std::string kernelName;    ///< entry point in the PTX and the cubin
+  std::string chip;          ///< `sm_90`: what the code was generated for
+  int32_t ptxVersion = 0;    ///< `.version` of the PTX, 63 = 6.3
+  std::string assembler;     ///< what made the cubin; empty: no cubin was made
+  uint32_t blockThreads = 0; ///< threads of a block, multiple of 32, <= 1024
+  uint32_t sharedBytes = 0;  ///< dynamic shared memory of a block
+  int32_t blockN = 0;        ///< output features of a block
+  int32_t blockM = 0;        ///< tokens of a block
+  int32_t splitK = 1;        ///< blocks along K
+  std::string activation;    ///< format of x, `bf16`
+  std::string weight;        ///< format of w, `u4`
+  std::string scale;         ///< format of the scales
+  std::string granularity;   ///< `128`, `0` per channel, `-1`, `128x128`
+  std::string zeroPoint;     ///< `none`, `int` or `float`
+  std::string output;        ///< format of c and of the bias
+  bool hasBias = false;
+  int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, 4 or 8)
+  int32_t nDivisor = 8; ///< N and ldc are multiples of this (1, 2, 4 or 8)
+  std::string config;   ///< the lowering config, `mma=m16n8k16,...`
+  std::vector<std::string> notes; ///< what really runs, where it is a fallback
+
+  bool operator==(const LaunchDescription &o) const;
+  bool operator!=(const LaunchDescription &o) const { return !(*this == o); }
+
+  /// Names of the kernel's arguments in order: seven pointers (x, w, scales,
+  /// zero_points, bias, c, workspace; null when unused), then i32 m, n, k, ldx,
+  /// ldc.
+  static llvm::ArrayRef<llvm::StringLiteral> argumentNames();
+
+  /// ceil(n/blockN) x ceil(m/blockM) x splitK. Empty (no launch) for m = 0 or
+  /// n = 0.
+  Grid grid(int64_t m, int64_t n) const;
+  /// Bytes of the split-K counters at the start of the workspace, padded. The
+  /// caller zeroes them once; every launch leaves them zero. 0 if splitK = 1.
+  int64_t counterBytes(int64_t m, int64_t n) const;
+  /// Bytes of workspace: counters, then f32 partials [splitK][m][n]. 0 if
+  /// splitK = 1.
+  int64_t workspaceBytes(int64_t m, int64_t n) const;
+
+  /// Checks every field alone and together. Error: "launch description: field:
+  /// expected ..., got ...".
+  llvm::Error verify() const;
+
+  llvm::json::Value toJSON() const;
+  /// Indented JSON text that ends in a newline.
+  std::string str() const;
+  /// Strict: an unknown, missing or mistyped field, another format version or
+  /// another argument order is an error.
+  static llvm::Expected<LaunchDescription>
+  fromJSON(const llvm::json::Value &value);
+  static llvm::Expected<LaunchDescription> parse(llvm::StringRef text);
+};
+
+} // namespace humming
+
+#endif // HUMMING_RUNTIME_LAUNCHDESCRIPTION_H
