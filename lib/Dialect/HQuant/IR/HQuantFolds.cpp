@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "Humming/Quant/Packing.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -15,22 +18,142 @@ using namespace humming;
 using namespace humming::hquant;
 
 //===----------------------------------------------------------------------===//
+// Constants as bytes
+//===----------------------------------------------------------------------===//
+
+// The packing library works on whole bytes, one a code. So does MLIR's storage
+// of dense constants, except for i1, which is a bit stream, and splats.
+
+static int64_t getElementBytes(ShapedType type) {
+  return (type.getElementTypeBitWidth() + 7) / 8;
+}
+
+static ArrayRef<uint8_t> asBytes(ArrayRef<char> data) {
+  return {reinterpret_cast<const uint8_t *>(data.data()), data.size()};
+}
+
+/// The row-major elements of a constant, whole bytes each; `storage` backs them
+/// where the constant does not. Nothing if `value` is not a dense constant.
+static std::optional<ArrayRef<uint8_t>>
+getElementData(Attribute value, SmallVectorImpl<uint8_t> &storage) {
+  ShapedType type;
+  ArrayRef<uint8_t> raw;
+  if (auto resource = dyn_cast_or_null<DenseResourceElementsAttr>(value)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob)
+      return std::nullopt;
+    type = resource.getType();
+    raw = asBytes(blob->getData());
+  } else if (auto dense = dyn_cast_or_null<DenseElementsAttr>(value)) {
+    type = dense.getType();
+    raw = asBytes(dense.getRawData());
+    if (dense.isSplat() && type.getElementType().isInteger(1)) {
+      storage.assign(type.getNumElements(), dense.getSplatValue<bool>());
+      return ArrayRef<uint8_t>(storage);
+    }
+    if (dense.isSplat() && type.getNumElements() != 1) {
+      for (int64_t i = 0, e = type.getNumElements(); i < e; ++i)
+        storage.append(raw.begin(), raw.end());
+      return ArrayRef<uint8_t>(storage);
+    }
+  } else {
+    return std::nullopt;
+  }
+  int64_t elements = type.getNumElements();
+  if (type.getElementType().isInteger(1)) {
+    if (int64_t(raw.size()) < (elements + 7) / 8)
+      return std::nullopt;
+    storage.resize(elements);
+    unpackBitStream(raw, 0, 1, storage);
+    return ArrayRef<uint8_t>(storage);
+  }
+  if (int64_t(raw.size()) != elements * getElementBytes(type))
+    return std::nullopt;
+  return raw;
+}
+
+/// A constant of `type` with the given bytes, of the same kind (inline or
+/// resource) as `like`.
+static Attribute buildConstant(RankedTensorType type, ArrayRef<uint8_t> data,
+                               Attribute like) {
+  SmallVector<uint8_t> bits;
+  if (type.getElementType().isInteger(1)) {
+    bits.resize((data.size() + 7) / 8);
+    packBitStream(data, 1, bits);
+    data = bits;
+  }
+  ArrayRef<char> raw(reinterpret_cast<const char *>(data.data()), data.size());
+  if (isa<DenseResourceElementsAttr>(like))
+    return DenseResourceElementsAttr::get(
+        type, "hquant_packed",
+        HeapAsmResourceBlob::allocateAndCopyWithAlign(raw, /*align=*/16));
+  return DenseElementsAttr::getFromRawBuffer(type, raw);
+}
+
+/// A fold may give up but not fail: the error of a packing function only says
+/// that it has no such layout.
+static bool succeed(llvm::Error error) {
+  bool ok = !error;
+  llvm::consumeError(std::move(error));
+  return ok;
+}
+
+/// Packs or unpacks a constant between the logical and the packed type.
+static Attribute foldPacking(Attribute value, RankedTensorType logical,
+                             RankedTensorType packed, bool pack) {
+  if (!logical.hasStaticShape() || !packed.hasStaticShape())
+    return {};
+  PackedLayoutAttr layout = PackedLayoutAttr::of(packed);
+  SmallVector<uint8_t> storage, result;
+  std::optional<ArrayRef<uint8_t>> data = getElementData(value, storage);
+  if (!layout || !data)
+    return {};
+  RankedTensorType to = pack ? packed : logical;
+  result.resize(to.getNumElements() * getElementBytes(to));
+  int64_t rows = logical.getDimSize(0), columns = logical.getDimSize(1);
+  unsigned a = layout.getActivationBits(), b = layout.getWeightBits();
+  if (layout.isWeights()) {
+    if (!succeed(pack ? packWeights(*data, rows, columns, columns, a, b, result)
+                      : unpackWeights(*data, rows, columns, a, b, result)))
+      return {};
+    return buildConstant(to, result, value);
+  }
+  int64_t bytes = getElementBytes(logical);
+  if (!succeed(pack ? packScales(*data, rows, columns, bytes, result)
+                    : unpackScales(*data, rows, columns, bytes, result)))
+    return {};
+  // A code in a byte has no bits above its width, in either direction.
+  if (logical.getElementType().isInteger(b))
+    for (uint8_t &byte : result)
+      byte &= uint8_t((1u << b) - 1);
+  return buildConstant(to, result, value);
+}
+
+//===----------------------------------------------------------------------===//
 // PackOp, UnpackOp
 //===----------------------------------------------------------------------===//
 
-OpFoldResult PackOp::fold(FoldAdaptor) {
+OpFoldResult PackOp::fold(FoldAdaptor adaptor) {
+  auto logical = cast<RankedTensorType>(getSource().getType());
+  if (Attribute folded =
+          foldPacking(adaptor.getSource(), logical,
+                      cast<RankedTensorType>(getResult().getType()), true))
+    return folded;
   // pack(unpack(p)) -> p where there is no padding to write.
   auto unpack = getSource().getDefiningOp<UnpackOp>();
   if (!unpack || unpack.getSource().getType() != getResult().getType())
     return {};
-  auto shape = cast<RankedTensorType>(getSource().getType()).getShape();
-  bool noPadding =
-      shape[0] % PackedLayoutAttr::kStrip == 0 &&
-      (!getLayout().isWeights() || shape[1] % PackedLayoutAttr::kSlab == 0);
+  bool noPadding = logical.getDimSize(0) % PackedLayoutAttr::kStrip == 0 &&
+                   (!getLayout().isWeights() ||
+                    logical.getDimSize(1) % PackedLayoutAttr::kSlab == 0);
   return noPadding ? OpFoldResult(unpack.getSource()) : OpFoldResult();
 }
 
-OpFoldResult UnpackOp::fold(FoldAdaptor) {
+OpFoldResult UnpackOp::fold(FoldAdaptor adaptor) {
+  if (Attribute folded = foldPacking(
+          adaptor.getSource(), cast<RankedTensorType>(getResult().getType()),
+          cast<RankedTensorType>(getSource().getType()), false))
+    return folded;
   // unpack(pack(x)) -> x
   auto pack = getSource().getDefiningOp<PackOp>();
   if (pack && pack.getSource().getType() == getResult().getType())
@@ -96,8 +219,7 @@ struct DropZeroBias : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// dequantize(unpack(w), unpack(s), ...) stays as it is; matmul on unpacked
-/// operands reads the packed ones:
+/// A matmul of unpacked operands reads the packed ones:
 /// matmul(x, unpack(w), unpack(s)) -> matmul(x, w, s).
 struct MatmulOfUnpack : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;

@@ -1,0 +1,83 @@
+//===- Passes.td - Conversions between stages --------------*- tablegen -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_CONVERSION_PASSES
+#define HUMMING_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertHQuantToTilesPass : Pass<"convert-hquant-to-tiles", "::mlir::ModuleOp"> {
+  let summary = "Turn configured matmuls into one block's program (stage 2 to 3)";
+  let description = [{
+    Replaces each function that holds one configured `hquant.matmul` on packed
+    operands by a `gpu.func` of the same name in a `gpu.module` of the name given
+    by `module`: block and warp coordinates, an `scf.for` over K with one buffer a
+    tile, copies before a barrier, fragment ops, a barrier, and the epilogue. The
+    program is obviously right and slow; `hquant-pipeline-copies` overlaps it.
+
+    ```mlir
+    func.func @layer(%x: tensor<?x4096xbf16>, %w: tensor<64x64x512xi32, #layout>,
+                     %s: tensor<...>) -> tensor<?x4096xbf16> {
+      %c = hquant.matmul %x, %w scales(%s : ...) quant_type = ...
+             lowering_config = <...> : ...
+      return %c
+    }
+    ==>
+    gpu.module @kernels [#nvvm.target<chip = "sm_80">] {
+      gpu.func @layer(%x: !llvm.ptr<1>, %w: !llvm.ptr<1>, %scales: !llvm.ptr<1>,
+                      %zero_points: !llvm.ptr<1>, %bias: !llvm.ptr<1>,
+                      %c: !llvm.ptr<1>, %workspace: !llvm.ptr<1>, %m: i32, %n: i32,
+                      %k: i32, %ldx: i32, %ldc: i32) workgroup(...) kernel {...}
+    }
+    ```
+
+    The kernel's arguments are the same for every dense matmul. N, K and M are
+    run-time values; the types of the source only declare their divisibility.
+
+    Precondition: stage 2; the function holds one matmul, `hquant.pack`s of its
+    operands (which the host performs once a layer), and a return. Postcondition:
+    stage 3, no tensors.
+  }];
+  let options = [
+    Option<"moduleName", "module", "std::string", "\"kernels\"",
+           "Name of the gpu.module that receives the kernels">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::humming::hquant::HQuantDialect"
+  ];
+}
+
+def ConvertHQuantToNVVMPass : Pass<"convert-hquant-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Lower the tile stage to NVVM and LLVM (stage 3 to 4)";
+  let description = [{
+    Turns each kernel `gpu.func` into an `llvm.func` with `nvvm.kernel`, its
+    workgroup buffers into one external array of dynamic shared memory, fragments
+    into plain registers, and every copy, fragment, reduction and store op into
+    `nvvm` and `llvm` ops. Buffers stand one after another, 128-byte aligned; the
+    last one (`scratch`) shares its memory with the others, which are dead when it
+    is used. The bytes needed are written to the attribute
+    `hquant.shared_memory` of the function.
+
+    ```mlir
+    hquant.wait_copies 2                       nvvm.cp.async.wait.group 2
+    %w = hquant.load_weights %tile[%s] ... ==> %v = llvm.load %p : vector<4xi32>
+    ```
+
+    Precondition: stage 3 with `hquant.dequant` and `hquant.mma` already lowered.
+    Postcondition: stage 4, only `llvm` and `nvvm` ops; anything left over is an
+    error at its location.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect",
+                           "::mlir::cf::ControlFlowDialect"];
+}
+
+#endif // HUMMING_CONVERSION_PASSES

@@ -1,0 +1,396 @@
+//===- HQuantTileOps.td - One block's program (stage 3) ---*- tablegen -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The ops of the tile stage stand in a `gpu.func` and say what a block, a warp
+// or a lane does between the operator stage and NVVM:
+//
+//   block-collective   copy_tile, fetch_tile, put_tile, reduce_blocks, store_tile
+//   warp-collective    load_weights, load_activations, load_scales, mma
+//   lane-local         dequant, scale_accumulate, scale_rows, add_rows
+//
+// A fragment is a vector of 32-bit registers (i32) or accumulators (f32) of one
+// lane. Its spread over lanes is that of the MMA step (see MmaAttrInterface) and
+// nothing else. Dimensions, outermost first:
+//
+//   packed words   vector<U x b x i32>        U units of 16 rows, b words each
+//   A fragment     vector<U x S x 4 x i32>    S steps of a 64-wide K slab
+//   B fragment     vector<T x S x 2 x i32>    T tiles of 8 tokens
+//   accumulators   vector<U x T x 4 x f32>
+//   scales         vector<U x G x i32>        G groups; a word holds the value of
+//                                             row g (low) and row g + 8 (high)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_DIALECT_HQUANT_IR_HQUANTTILEOPS_TD
+#define HUMMING_DIALECT_HQUANT_IR_HQUANTTILEOPS_TD
+
+include "Humming/Dialect/HQuant/IR/HQuantAttrs.td"
+include "Humming/Dialect/HQuant/IR/HQuantMmaAttrs.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class HQuant_TileOp<string mnemonic, list<Trait> traits = []>
+    : Op<HQuant_Dialect, mnemonic, traits>;
+
+def HQuant_WorkgroupBytes : MemRefRankOf<[I8], [1, 2]>;
+def HQuant_Words : VectorOfRankAndType<[1, 2, 3], [I32]>;
+def HQuant_Accumulators : VectorOfRankAndType<[3], [F32]>;
+def HQuant_GlobalPointer : LLVM_PointerInAddressSpace<1>;
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+class HQuant_CopyBase<string mnemonic, list<Trait> traits = []>
+    : HQuant_TileOp<mnemonic, traits> {
+  code copyDeclaration = [{
+    /// Bytes of the tile in workgroup memory.
+    int64_t getTileBytes() {
+      return getTileRows() * getTileColumns() * getCellBytes();
+    }
+    /// 16-byte chunks that each thread of the block moves (the last may be idle).
+    int64_t getChunksPerThread() {
+      return (getTileBytes() / 16 + getThreads() - 1) / getThreads();
+    }
+  }];
+}
+
+defvar HQuant_copyText = [{
+    The tile is `tile_rows` x `tile_columns` *cells* of `cell_bytes` bytes. Cell
+    (r, c) of the source stands at `source + ((row + r) * stride + column + c) *
+    cell_bytes`; a cell with row + r >= row_bound or column + c >= column_bound is
+    not read and becomes zero. `granule` bytes (2, 4, 8 or 16) are known to be
+    contiguous, aligned and wholly in or out of bounds in the source.
+
+    | operand | cell | bytes | swizzle |
+    |---|---|---|---|
+    | packed weights | strip x slab | 512 b | no |
+    | packed scales, zero points | group x strip | 128 or 64 | no |
+    | activations | token x k | 2 | yes |
+
+    Without `swizzle` the tile is row-major. With it the tile is a sequence of
+    panels of 128 bytes of a row: byte x of row r stands at
+    (x / 128) * tile_rows * 128 + r * 128 + ((x / 16) % 8 ^ r % 8) * 16 + x % 16,
+    so that the 8 rows of an ldmatrix hit 8 different bank groups.
+}];
+
+def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "copy a tile from global to workgroup memory, by the whole block";
+  let description = HQuant_copyText # [{
+
+    `async` copies belong to the thread's current cp.async group and are visible
+    after `wait_copies` and a barrier; others after a barrier.
+
+    ```mlir
+    hquant.copy_tile %x[%row, %col] bounds [%m, %k] stride %ldx to %tile[%stage]
+        {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16,
+         threads = 128, swizzle, async}
+        : !llvm.ptr<1> to memref<4x2048xi8, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins HQuant_GlobalPointer:$source, I32:$row, I32:$column,
+      I32:$rowBound, I32:$columnBound, I32:$stride,
+      HQuant_WorkgroupBytes:$dest, Optional<I32>:$stage,
+      I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
+      I64Attr:$granule, I64Attr:$threads, UnitAttr:$swizzle, UnitAttr:$async);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
+    `stride` $stride `to` $dest (`[` $stage^ `]`)? attr-dict `:`
+    type($source) `to` type($dest)
+  }];
+  let extraClassDeclaration = copyDeclaration;
+  let hasVerifier = 1;
+}
+
+def HQuant_FetchTileOp : HQuant_CopyBase<"fetch_tile", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "read a tile from global memory into registers, by the whole block";
+  let description = HQuant_copyText # [{
+
+    First half of a copy through registers: the loads are in flight until
+    `put_tile` stores their result. Result: vector<chunks per thread x 4 x i32>;
+    chunk j of thread i is the tile's 16-byte chunk j * threads + i.
+  }];
+  let arguments = (ins HQuant_GlobalPointer:$source, I32:$row, I32:$column,
+      I32:$rowBound, I32:$columnBound, I32:$stride,
+      I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
+      I64Attr:$granule, I64Attr:$threads);
+  let results = (outs HQuant_Words:$chunks);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
+    `stride` $stride attr-dict `:` type($source) `->` type($chunks)
+  }];
+  let extraClassDeclaration = copyDeclaration;
+  let hasVerifier = 1;
+}
+
+def HQuant_PutTileOp : HQuant_CopyBase<"put_tile", [
+    MemoryEffects<[MemWrite]>]> {
+  let summary = "store a fetched tile to workgroup memory, by the whole block";
+  let description = [{
+    Second half of a copy through registers; the attributes are those of the
+    `fetch_tile` whose result it stores. Visible after a barrier.
+  }];
+  let arguments = (ins HQuant_Words:$chunks, HQuant_WorkgroupBytes:$dest,
+      Optional<I32>:$stage,
+      I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
+      I64Attr:$threads, UnitAttr:$swizzle);
+  let assemblyFormat = [{
+    $chunks `to` $dest (`[` $stage^ `]`)? attr-dict `:` type($chunks) `to` type($dest)
+  }];
+  let extraClassDeclaration = copyDeclaration;
+  let hasVerifier = 1;
+}
+
+def HQuant_CommitCopiesOp : HQuant_TileOp<"commit_copies", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "close the thread's current group of asynchronous copies";
+  let assemblyFormat = "attr-dict";
+}
+
+def HQuant_WaitCopiesOp : HQuant_TileOp<"wait_copies", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until at most `pending` of the thread's copy groups are in flight";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+def HQuant_LoadWeightsOp : HQuant_TileOp<"load_weights", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "load a lane's packed weight words of one K slab";
+  let description = [{
+    Reads, for the U units of 16 rows from unit `unit` of the block's tile and for
+    slab `slab` of the stage, the b words of each unit that belong to this lane, in
+    plane order (see the packed layout in docs/HQuant.md). `slabs` is the number of
+    slabs in the tile. All units lie in one strip of 64 rows.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
+      I32:$unit, I32:$slab, I64Attr:$slabs);
+  let results = (outs HQuant_Words:$words);
+  let assemblyFormat = [{
+    $tile (`[` $stage^ `]`)? `unit` $unit `slab` $slab attr-dict `:` type($tile)
+    `->` type($words)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_LoadActivationsOp : HQuant_TileOp<"load_activations", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "load the B fragment of one K slab by ldmatrix";
+  let description = [{
+    Reads tokens `token` to `token` + 8 T of slab `slab` from a swizzled tile of
+    `tile_rows` tokens. `token` is a multiple of 8.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
+      I32:$token, I32:$slab, I64Attr:$tile_rows);
+  let results = (outs HQuant_Words:$fragment);
+  let assemblyFormat = [{
+    $tile (`[` $stage^ `]`)? `token` $token `slab` $slab attr-dict `:` type($tile)
+    `->` type($fragment)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_LoadScalesOp : HQuant_TileOp<"load_scales", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "load a lane's scales or zero points of one K slab";
+  let description = [{
+    Reads, for U units from unit `unit` and G groups from `group` of the tile
+    (groups x strips x 64 elements of `element_bits` bits), the value of row g in
+    the low half and of row g + 8 in the high half of each word (8-bit elements:
+    low two bytes). `strips` is the number of strips in the tile.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
+      I32:$unit, I32:$group, I64Attr:$strips, I64Attr:$element_bits);
+  let results = (outs HQuant_Words:$scales);
+  let assemblyFormat = [{
+    $tile (`[` $stage^ `]`)? `unit` $unit `group` $group attr-dict `:` type($tile)
+    `->` type($scales)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_DequantOp : HQuant_TileOp<"dequant", [
+    Pure, AttrSizedOperandSegments]> {
+  let summary = "turn packed weight words into the A fragment of the MMA";
+  let description = [{
+    a = (q - z) * s in the MMA's operand format. Without `zero_points`, unsigned
+    codes have z = 2^(bits-1). Without `scales`, s = 1 (they are applied to the
+    accumulators or in the epilogue). Group of step i: i G / S.
+
+    ```mlir
+    %a = hquant.dequant %words scales(%s : vector<1x1xi32>)
+        {weight = #hquant.format<u4>, mma = #hquant.sync_mma<m16n8k16, bf16>,
+         scale = #hquant.format<bf16>}
+        : vector<1x4xi32> -> vector<1x4x4xi32>
+    ```
+  }];
+  let arguments = (ins HQuant_Words:$words, Optional<HQuant_Words>:$scales,
+      Optional<HQuant_Words>:$zeroPoints, HQuant_FormatAttr:$weight,
+      HQuant_SyncMmaAttr:$mma, HQuant_FormatAttr:$scale,
+      UnitAttr:$float_zero_points);
+  let results = (outs HQuant_Words:$fragment);
+  let assemblyFormat = [{
+    $words (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`zero_points` `(` $zeroPoints^ `:` type($zeroPoints) `)`)?
+    attr-dict `:` type($words) `->` type($fragment)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_MmaOp : HQuant_TileOp<"mma", [Pure,
+    AllTypesMatch<["accumulators", "result"]>]> {
+  let summary = "multiply fragments: result = a * b + accumulators";
+  let description = [{
+    Multiplies steps `first_step` to `last_step` (exclusive) of the slab with every
+    pair of unit and token tile.
+  }];
+  let arguments = (ins HQuant_Words:$a, HQuant_Words:$b,
+      HQuant_Accumulators:$accumulators, HQuant_SyncMmaAttr:$kind,
+      I64Attr:$first_step, I64Attr:$last_step);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $accumulators `steps` $first_step `to` $last_step
+    attr-dict `:` type($a) `,` type($b) `,` type($accumulators)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_ScaleAccumulateOp : HQuant_TileOp<"scale_accumulate", [Pure,
+    AllTypesMatch<["partial", "accumulators", "result"]>]> {
+  let summary = "result = scale * partial + accumulators, in f32";
+  let description = [{
+    Applies the scales of group `group` to the partial sum of that group. The
+    multiply-add rounds once (fma.rn.f32).
+  }];
+  let arguments = (ins HQuant_Accumulators:$partial, HQuant_Words:$scales,
+      HQuant_Accumulators:$accumulators, I64Attr:$group,
+      HQuant_FormatAttr:$scale);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $partial `,` $scales `,` $accumulators `group` $group attr-dict `:`
+    type($scales) `,` type($accumulators)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and epilogue
+//===----------------------------------------------------------------------===//
+
+def HQuant_ReduceWarpsOp : HQuant_TileOp<"reduce_warps", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add the accumulators of the warps that share a block's K";
+  let description = [{
+    Warps 1 to `warps_k` - 1 along K put their accumulators into `scratch`; warp 0
+    adds them in that order (f32). The result is defined on K warp 0 only.
+    `lanes` threads belong to each K warp. Starts and ends with a barrier, so
+    `scratch` may share memory with the stages.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_WorkgroupBytes:$scratch, I64Attr:$warps_k, I64Attr:$lanes);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `through` $scratch attr-dict `:` type($accumulators) `,`
+    type($scratch)
+  }];
+}
+
+def HQuant_ReduceBlocksOp : HQuant_TileOp<"reduce_blocks", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add the accumulators of the blocks that share a tile's K (split-K)";
+  let description = [{
+    Every block stores its f32 partial sum to `workspace` and counts itself in; the
+    last one to arrive adds all partial sums in the order of the split index, so
+    equal inputs give equal bits, and resets the counter. `is_last` is uniform in
+    the block and tells whether this block holds the result.
+
+    Workspace: one u32 counter per output tile (zero before the first launch),
+    rounded up to 256 bytes, then partials [tile][split][register/4][thread] of
+    16 bytes for `threads` threads (those of K warp 0).
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$workspace, HQuant_WorkgroupBytes:$scratch,
+      I64Attr:$threads);
+  let results = (outs HQuant_Accumulators:$result, I1:$isLast);
+  let assemblyFormat = [{
+    $accumulators `through` $workspace `,` $scratch attr-dict `:`
+    type($accumulators) `,` type($workspace) `,` type($scratch)
+  }];
+}
+
+def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
+    AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "multiply accumulators by per-channel scales (epilogue)";
+  let description = [{
+    Reads the packed scales of the rows from feature `feature` (a multiple of 16)
+    below `bound` from global memory and multiplies in f32.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$scales, I32:$feature, I32:$bound,
+      HQuant_FormatAttr:$format);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `,` $scales `[` $feature `]` `bound` $bound attr-dict `:`
+    type($accumulators) `,` type($scales)
+  }];
+}
+
+def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
+    AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "add a bias to accumulators (epilogue)";
+  let description = [{
+    Reads the bias of the rows from feature `feature` below `bound` (plain [N])
+    from global memory and adds in f32.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$bias, I32:$feature, I32:$bound,
+      HQuant_FormatAttr:$format);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `,` $bias `[` $feature `]` `bound` $bound attr-dict `:`
+    type($accumulators) `,` type($bias)
+  }];
+}
+
+def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "convert and store the block's output tile";
+  let description = [{
+    Rounds the accumulators (features x tokens, this warp's part begins at
+    `feature` and `token` of the block's tile) once to `format`, transposes them
+    through `scratch` and writes tokens `row` ..., features `column` ... of the
+    row-major output, as far as they are below the bounds. `granule` bytes of a row
+    are known to be contiguous, aligned and wholly in or out of bounds. Only the
+    first `lanes` threads (K warp 0) hold accumulators; all `threads` store.
+    With `if`, nothing is written where the condition (uniform in the block) is
+    false. Starts with a barrier.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$dest, I32:$row, I32:$column, I32:$rowBound,
+      I32:$columnBound, I32:$stride, I32:$feature, I32:$token,
+      HQuant_WorkgroupBytes:$scratch, Optional<I1>:$condition, HQuant_FormatAttr:$format,
+      I64Attr:$tile_rows, I64Attr:$tile_columns, I64Attr:$granule,
+      I64Attr:$lanes, I64Attr:$threads);
+  let assemblyFormat = [{
+    $accumulators `to` $dest `[` $row `,` $column `]` `bounds` `[` $rowBound `,`
+    $columnBound `]` `stride` $stride `warp` `[` $feature `,` $token `]`
+    `through` $scratch (`if` $condition^)?
+    attr-dict `:` type($accumulators) `,` type($dest) `,` type($scratch)
+  }];
+}
+
+#endif // HUMMING_DIALECT_HQUANT_IR_HQUANTTILEOPS_TD

@@ -1,0 +1,356 @@
+//===- EpilogueLowering.cpp - Reductions, scales, bias, stores --*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Accumulator (u, t, v) of a lane with g = lane / 4, i = lane % 4 is the result for
+// feature 16 u + g + 8 (v / 2) and token 8 t + 2 i + v % 2 of the warp's part. All
+// sums across warps and blocks are f32, in the order of the warp or split index.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "LoweringBuilder.h"
+#include "LoweringPatterns.h"
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+
+/// Stores accumulators as 16-byte quads, `stride` bytes apart.
+void storeQuads(LoweringBuilder &lb, ValueRange values, Value pointer,
+                int64_t stride) {
+  SmallVector<Value> all(values);
+  for (size_t i = 0; i < all.size(); i += 4)
+    lb.store(lb.pack(ArrayRef(all).slice(i, 4)),
+             lb.offset(pointer, int64_t(i / 4) * stride), 16);
+}
+
+struct LowerReduceWarps : OpConversionPattern<ReduceWarpsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ReduceWarpsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    int64_t lanes = op.getLanes(), stride = 16 * lanes;
+    SmallVector<Value> own(adaptor.getAccumulators());
+    int64_t groupBytes = stride * own.size() / 4;
+    Value scratch = adaptor.getScratch().front();
+    Value kWarp = lb.div(lb.threadId(), lanes);
+    Value lane = lb.rem(lb.threadId(), lanes);
+    Value mine = lb.offset(scratch, lb.shl(lane, 4));
+
+    lb.barrier();
+    lb.when(lb.ult(lb.c(0), kWarp), [&] {
+      storeQuads(lb, own,
+                 lb.offset(mine, lb.mul(lb.add(kWarp, -1), groupBytes)),
+                 stride);
+    });
+    lb.barrier();
+    Value first = lb.eq(kWarp, lb.c(0));
+    SmallVector<Value> sum = lb.choose(first, own, [&] {
+      SmallVector<Value> total = own;
+      for (int64_t w = 1; w < int64_t(op.getWarpsK()); ++w)
+        for (size_t i = 0; i < total.size(); i += 4) {
+          Value from = lb.offset(mine, (w - 1) * groupBytes +
+                                           int64_t(i / 4) * stride);
+          for (auto [k, value] :
+               llvm::enumerate(lb.loadWords(from, 4, lb.f32())))
+            total[i + k] = LLVM::FAddOp::create(rewriter, op.getLoc(),
+                                                total[i + k], value);
+        }
+      return total;
+    });
+    rewriter.replaceOpWithMultiple(op, {sum});
+    return success();
+  }
+};
+
+struct LowerReduceBlocks : OpConversionPattern<ReduceBlocksOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ReduceBlocksOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LoweringBuilder lb{rewriter, loc};
+    Type i32 = lb.i32();
+    int64_t threads = op.getThreads(), stride = 16 * threads;
+    SmallVector<Value> own(adaptor.getAccumulators());
+    int64_t partialBytes = stride * own.size() / 4;
+    Value workspace = adaptor.getWorkspace().front();
+    Value scratch = adaptor.getScratch().front();
+    Value thread = lb.threadId();
+
+    Value gridX = NVVM::GridDimXOp::create(rewriter, loc, i32);
+    Value gridY = NVVM::GridDimYOp::create(rewriter, loc, i32);
+    Value splits = NVVM::GridDimZOp::create(rewriter, loc, i32);
+    Value blockX = NVVM::BlockIdXOp::create(rewriter, loc, i32);
+    Value blockY = NVVM::BlockIdYOp::create(rewriter, loc, i32);
+    Value split = NVVM::BlockIdZOp::create(rewriter, loc, i32);
+    Value tile = lb.add(lb.mul(blockY, gridX), blockX);
+    Value counters =
+        lb.and_(lb.add(lb.shl(lb.mul(gridX, gridY), 2), 255), ~int64_t(255));
+    Value counter = lb.offset(workspace, lb.zext64(lb.shl(tile, 2)));
+    Value partials = lb.offset(
+        lb.offset(workspace, lb.zext64(counters)),
+        lb.mul(lb.zext64(lb.mul(tile, splits)), partialBytes));
+    Value lane = lb.offset(partials, lb.zext64(lb.shl(thread, 4)));
+
+    Value holds = lb.ult(thread, threads);
+    lb.when(holds, [&] {
+      storeQuads(lb, own,
+                 lb.offset(lane, lb.mul(lb.zext64(split), partialBytes)),
+                 stride);
+    });
+    // Each thread's partial sums are visible device-wide before the block counts.
+    lb.fence();
+    lb.barrier();
+    lb.when(lb.eq(thread, lb.c(0)), [&] {
+      Value arrived = LLVM::AtomicRMWOp::create(
+          rewriter, loc, LLVM::AtomicBinOp::add, counter, lb.c(1),
+          LLVM::AtomicOrdering::monotonic, "device");
+      lb.fence();
+      lb.store(arrived, scratch, 4);
+    });
+    lb.barrier();
+    Value arrived = lb.load(i32, scratch, 4);
+    Value isLast = lb.eq(arrived, lb.sub(splits, lb.c(1)));
+    SmallVector<Value> sum = lb.choose(isLast, own, [&] {
+      lb.fence();
+      lb.when(lb.eq(thread, lb.c(0)), [&] { lb.store(lb.c(0), counter, 4); });
+      return lb.choose(holds, own, [&] {
+        SmallVector<Value> zeros(own.size(), lb.zeroF32());
+        auto loop = scf::ForOp::create(rewriter, loc, lb.c(0), splits, lb.c(1),
+                                       zeros);
+        OpBuilder::InsertionGuard guard(rewriter);
+        rewriter.setInsertionPointToStart(loop.getBody());
+        Value from = lb.offset(
+            lane, lb.mul(lb.zext64(loop.getInductionVar()), partialBytes));
+        SmallVector<Value> total(loop.getRegionIterArgs());
+        for (size_t i = 0; i < total.size(); i += 4) {
+          Value quad = loadUncached(lb, lb.offset(from, int64_t(i / 4) * stride));
+          for (int64_t k = 0; k < 4; ++k)
+            total[i + k] = LLVM::FAddOp::create(rewriter, loc, total[i + k],
+                                                lb.extractField(quad, k));
+        }
+        scf::YieldOp::create(rewriter, loc, total);
+        return SmallVector<Value>(loop.getResults());
+      });
+    });
+    rewriter.replaceOpWithMultiple(op, {sum, {isLast}});
+    return success();
+  }
+
+  /// Four floats from L2: other blocks wrote them, L1 is not coherent.
+  static Value loadUncached(LoweringBuilder &lb, Value pointer) {
+    Type f32 = lb.f32();
+    Type quad = LLVM::LLVMStructType::getLiteral(lb.b.getContext(),
+                                                 {f32, f32, f32, f32});
+    return LLVM::InlineAsmOp::create(
+               lb.b, lb.loc, quad, pointer,
+               "ld.global.cg.v4.f32 {$0, $1, $2, $3}, [$4];",
+               "=f,=f,=f,=f,l,~{memory}", /*has_side_effects=*/true,
+               /*is_align_stack=*/false, LLVM::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(lb.b.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               ArrayAttr())
+        .getResult(0);
+  }
+};
+
+struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ScaleRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0);
+    int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
+    Value feature = adaptor.getFeature().front();
+    // Packed scales are padded to whole strips, so a warp that begins inside the
+    // matrix may read all of its rows.
+    Value strip = lb.lshr(feature, 6);
+    Value unit = lb.and_(lb.lshr(feature, 4), 3);
+    Value element = lb.add(lb.shl(strip, 6),
+                           lb.add(lb.shl(lb.lshr(lb.laneId(), 2), 3),
+                                  lb.shl(unit, 1)));
+    Value pointer = lb.offset(adaptor.getScales().front(),
+                              lb.zext64(lb.shl(element, 1)));
+    Value inside = lb.ult(feature, adaptor.getBound().front());
+    SmallVector<Value> words =
+        lb.choose(inside, SmallVector<Value>(units, lb.c(0)), [&] {
+          return lb.loadWords(pointer, units, lb.i32());
+        });
+    SmallVector<Value> result;
+    for (int64_t u = 0; u < units; ++u) {
+      auto [low, high] = unpackScales(lb, words[u], op.getFormat().getFormat());
+      for (int64_t i = 0; i < perUnit; ++i)
+        result.push_back(LLVM::FMulOp::create(
+            rewriter, op.getLoc(), adaptor.getAccumulators()[u * perUnit + i],
+            i % 4 < 2 ? low : high));
+    }
+    rewriter.replaceOpWithMultiple(op, {result});
+    return success();
+  }
+};
+
+struct LowerAddRows : OpConversionPattern<AddRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(AddRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0);
+    int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
+    // Rows past the end read the last bias: their results are never stored.
+    Value last = lb.add(adaptor.getBound().front(), -1);
+    Value first = lb.add(adaptor.getFeature().front(),
+                         lb.lshr(lb.laneId(), 2));
+    auto bias = [&](int64_t row) -> Value {
+      Value at = lb.umin(lb.add(first, row), last);
+      Value bits = lb.zext(
+          lb.load(lb.i16(),
+                  lb.offset(adaptor.getBias().front(),
+                            lb.zext64(lb.shl(at, 1))),
+                  2));
+      return unpackScales(lb, bits, op.getFormat().getFormat()).first;
+    };
+    SmallVector<Value> result;
+    for (int64_t u = 0; u < units; ++u) {
+      Value low = bias(16 * u), high = bias(16 * u + 8);
+      for (int64_t i = 0; i < perUnit; ++i)
+        result.push_back(LLVM::FAddOp::create(
+            rewriter, op.getLoc(), adaptor.getAccumulators()[u * perUnit + i],
+            i % 4 < 2 ? low : high));
+    }
+    rewriter.replaceOpWithMultiple(op, {result});
+    return success();
+  }
+};
+
+struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(StoreTileOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    lb.barrier();
+    auto body = [&] {
+      putToScratch(lb, op, adaptor);
+      lb.barrier();
+      writeOut(lb, op, adaptor);
+    };
+    if (op.getCondition())
+      lb.when(adaptor.getCondition().front(), body);
+    else
+      body();
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// Bytes of a token's row in scratch: 8 extra elements, so that the rows that
+  /// one store of a warp touches fall into different banks.
+  static int64_t rowBytes(StoreTileOp op) {
+    return 2 * (int64_t(op.getTileColumns()) + 8);
+  }
+
+  /// Rounds the accumulators and stores them transposed: token-major.
+  static void putToScratch(LoweringBuilder &lb, StoreTileOp op,
+                           OneToNOpAdaptor adaptor) {
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    Type element = op.getFormat().getFormat().isF16()
+                       ? Type(lb.b.getF16Type())
+                       : Type(lb.b.getBF16Type());
+    auto emit = [&] {
+      Value lane = lb.laneId();
+      Value token = lb.add(adaptor.getToken().front(),
+                           lb.shl(lb.and_(lane, 3), 1));
+      Value feature = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
+      Value base = lb.offset(adaptor.getScratch().front(),
+                             lb.add(lb.mul(token, rowBytes(op)),
+                                    lb.shl(feature, 1)));
+      size_t next = 0;
+      for (int64_t u = 0; u < type.getDimSize(0); ++u)
+        for (int64_t t = 0; t < type.getDimSize(1); ++t)
+          for (int64_t v = 0; v < 4; ++v) {
+            Value rounded = LLVM::FPTruncOp::create(
+                lb.b, lb.loc, element, adaptor.getAccumulators()[next++]);
+            lb.store(rounded,
+                     lb.offset(base, (8 * t + v % 2) * rowBytes(op) +
+                                         2 * (16 * u + 8 * (v / 2))),
+                     2);
+          }
+    };
+    if (op.getLanes() == op.getThreads())
+      emit();
+    else
+      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
+  }
+
+  /// All threads write the tile in 16-byte chunks along the features.
+  static void writeOut(LoweringBuilder &lb, StoreTileOp op,
+                       OneToNOpAdaptor adaptor) {
+    int64_t threads = op.getThreads(), granule = op.getGranule();
+    int64_t chunksPerRow = int64_t(op.getTileColumns()) / 8;
+    int64_t chunks = int64_t(op.getTileRows()) * chunksPerRow;
+    for (int64_t j = 0; j * threads < chunks; ++j) {
+      Value chunk = lb.add(lb.threadId(), j * threads);
+      Value row = lb.div(chunk, chunksPerRow);
+      Value column = lb.shl(lb.rem(chunk, chunksPerRow), 3);
+      Value globalRow = lb.add(adaptor.getRow().front(), row);
+      Value globalColumn = lb.add(adaptor.getColumn().front(), column);
+      Value inRow = lb.ult(globalRow, adaptor.getRowBound().front());
+      if ((j + 1) * threads > chunks)
+        inRow = lb.and_(inRow, lb.ult(chunk, chunks));
+      lb.when(inRow, [&] {
+        SmallVector<Value> words = lb.loadWords(
+            lb.offset(adaptor.getScratch().front(),
+                      lb.add(lb.mul(row, rowBytes(op)), lb.shl(column, 1))),
+            4, lb.i32());
+        Value line = lb.mul(lb.zext64(globalRow),
+                            lb.zext64(adaptor.getStride().front()));
+        Value dest = lb.offset(
+            adaptor.getDest().front(),
+            lb.shl(lb.add(line, lb.zext64(globalColumn)), 1));
+        for (int64_t byte = 0; byte < 16; byte += granule) {
+          Value inside = lb.ult(lb.add(globalColumn, byte / 2),
+                                adaptor.getColumnBound().front());
+          lb.when(inside, [&] {
+            lb.store(piece(lb, words, byte, granule), lb.offset(dest, byte),
+                     granule);
+          });
+        }
+      });
+    }
+  }
+
+  /// `size` bytes from byte `at` of a chunk of four words.
+  static Value piece(LoweringBuilder &lb, ArrayRef<Value> words, int64_t at,
+                     int64_t size) {
+    if (size == 2)
+      return lb.trunc(lb.lshr(words[at / 4], at % 4 * 8), lb.i16());
+    if (size == 4)
+      return words[at / 4];
+    return lb.pack(words.slice(at / 4, size / 4));
+  }
+};
+
+} // namespace
+
+void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
+                                               RewritePatternSet &patterns) {
+  patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerScaleRows,
+               LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
+}

@@ -1,0 +1,526 @@
+//===- HQuantToTiles.cpp - Configured matmul to one block's program -------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block computes blockN features x blockM tokens. Its warps split that tile
+// into warpN x warpM parts and, with warps_k > 1, the K slabs of each stage among
+// themselves. Warp w stands at
+//
+//   n = w % warpsN,   m = (w / warpsN) % warpsM,   k = w / (warpsN * warpsM)
+//
+// Every trip of the K loop copies blockK deep tiles of weights, activations,
+// scales and zero points, then walks the warp's slabs of 64. All addresses are in
+// cells (see hquant.copy_tile), so the same program serves any N, K and M; what
+// lies outside is read as zero and never stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Conversion/Passes.h"
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#define DEBUG_TYPE "convert-hquant-to-tiles"
+
+namespace humming {
+#define GEN_PASS_DEF_CONVERTHQUANTTOTILESPASS
+#include "Humming/Conversion/Passes.h.inc"
+} // namespace humming
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+
+constexpr int32_t kStrip = 64; // rows of a strip
+constexpr int32_t kSlab = 64;  // K of a slab
+constexpr int32_t kUnit = 16;  // rows of a unit
+
+/// Arguments of every dense kernel, in order.
+enum KernelArgument {
+  ArgX,
+  ArgW,
+  ArgScales,
+  ArgZeroPoints,
+  ArgBias,
+  ArgC,
+  ArgWorkspace,
+  ArgM,
+  ArgN,
+  ArgK,
+  ArgLdx,
+  ArgLdc,
+  NumArguments
+};
+
+/// i32 arithmetic with constants folded, so that the program stays readable.
+struct I32Builder {
+  OpBuilder &b;
+  Location loc;
+
+  Value constant(int64_t v) {
+    return arith::ConstantIntOp::create(b, loc, v, 32);
+  }
+  static std::optional<int64_t> known(Value v) {
+    auto op = v.getDefiningOp<arith::ConstantIntOp>();
+    return op ? std::optional<int64_t>(op.value()) : std::nullopt;
+  }
+  Value mul(Value x, int64_t y) {
+    if (y == 1)
+      return x;
+    if (auto c = known(x))
+      return constant(*c * y);
+    return arith::MulIOp::create(b, loc, x, constant(y));
+  }
+  Value add(Value x, Value y) {
+    auto cx = known(x), cy = known(y);
+    if (cx && cy)
+      return constant(*cx + *cy);
+    if (cx && *cx == 0)
+      return y;
+    if (cy && *cy == 0)
+      return x;
+    return arith::AddIOp::create(b, loc, x, y);
+  }
+  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
+  Value div(Value x, int64_t y) {
+    if (y == 1)
+      return x;
+    if (auto c = known(x))
+      return constant(*c / y);
+    return arith::DivUIOp::create(b, loc, x, constant(y));
+  }
+  Value rem(Value x, int64_t y) {
+    if (y == 1)
+      return constant(0);
+    return arith::RemUIOp::create(b, loc, x, constant(y));
+  }
+  Value min(Value x, Value y) {
+    return arith::MinUIOp::create(b, loc, x, y);
+  }
+  /// ceil(x / y) without overflow for x up to 2^31 - 1.
+  Value ceilDiv(Value x, int64_t y) {
+    return y == 1 ? x : div(add(x, y - 1), y);
+  }
+};
+
+/// Builds one kernel. Members hold what several parts of the program share.
+class TileProgram {
+public:
+  TileProgram(OpBuilder &b, MatmulOp op, gpu::GPUModuleOp module)
+      : builder(b), loc(op.getLoc()), ib{b, op.getLoc()}, op(op),
+        module(module), problem(op.getProblem()),
+        config(op.getLoweringConfigAttr().getConfig()) {}
+
+  gpu::GPUFuncOp build(StringRef name);
+
+private:
+  void createFunction(StringRef name);
+  void createCoordinates();
+  Value createLoop();
+  void createCopies(Value trip);
+  void createSlabs(ValueRange init, SmallVectorImpl<Value> &result);
+  void createEpilogue(Value accumulators);
+
+  void copy(KernelArgument source, Value row, Value column, Value rowBound,
+            Value columnBound, Value stride, Value dest, int64_t cellBytes,
+            int64_t rows, int64_t columns, int64_t granule, bool swizzle);
+
+  Value arg(KernelArgument a) { return function.getArgument(a); }
+  MemRefType workgroupBytes(int64_t bytes) {
+    return MemRefType::get({bytes}, builder.getI8Type(), AffineMap(),
+                           gpu::AddressSpaceAttr::get(
+                               builder.getContext(),
+                               gpu::AddressSpace::Workgroup));
+  }
+  VectorType words(ArrayRef<int64_t> shape) {
+    return VectorType::get(shape, builder.getI32Type());
+  }
+  FormatAttr format(NumberFormat f) {
+    return FormatAttr::get(builder.getContext(), f);
+  }
+
+  // Static geometry.
+  const QuantType &quant() const { return problem.weight; }
+  int64_t strips() const { return config.blockN / kStrip; }
+  int64_t slabs() const { return config.blockK / kSlab; }
+  int64_t slabsOfWarp() const { return slabs() / config.warpsK; }
+  int64_t units() const { return config.warpN / kUnit; }
+  int64_t tokenTiles() const { return config.warpM / 8; }
+  int64_t threadsOfK() const { return config.numThreads() / config.warpsK; }
+  bool grouped() const { return config.scale != ScalePlacement::Epilogue; }
+  bool hasZeroPoints() const { return quant().zeroPoint != ZeroPointKind::None; }
+  /// Elements of K that share a scale, within the stages; 0 = the whole row.
+  int64_t group() const { return quant().granularity.columns; }
+  /// Groups in a stage's scale tile, and in a slab's fragment.
+  int64_t groupsOfStage() const {
+    return group() == 0 || group() >= config.blockK ? 1
+                                                    : config.blockK / group();
+  }
+  int64_t groupsOfSlab() const {
+    return group() == 0 || group() >= kSlab ? 1 : kSlab / group();
+  }
+  int64_t zeroPointBits() const {
+    return quant().zeroPoint == ZeroPointKind::Integer ? 8 : quant().scale.bits;
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  I32Builder ib;
+  MatmulOp op;
+  gpu::GPUModuleOp module;
+  MatmulProblem problem;
+  KernelConfig config;
+  SyncMmaAttr mma;
+  VectorType accumulatorType;
+
+  gpu::GPUFuncOp function;
+  Value weightTile, activationTile, scaleTile, zeroPointTile, scratch;
+  Value firstStrip, firstToken;           // of the block
+  Value warpUnit, warpToken, warpSlab;    // of the warp, within the block
+  Value numStrips, numSlabs, numGroups;   // of the matrix
+  Value firstTrip, lastTrip, slabBound, kBound; // of this split
+};
+
+gpu::GPUFuncOp TileProgram::build(StringRef name) {
+  mma = SyncMmaAttr::get(builder.getContext(), config.mma, problem.activation);
+  accumulatorType = VectorType::get({units(), tokenTiles(), 4},
+                                    builder.getF32Type());
+  createFunction(name);
+  createCoordinates();
+  createEpilogue(createLoop());
+  gpu::ReturnOp::create(builder, loc);
+  return function;
+}
+
+void TileProgram::createFunction(StringRef name) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), 1);
+  Type i32 = builder.getI32Type();
+  SmallVector<Type> arguments(NumArguments, i32);
+  for (int i = ArgX; i <= ArgWorkspace; ++i)
+    arguments[i] = pointer;
+
+  int64_t scratchBytes =
+      int64_t(config.blockN) * config.blockM * 4 *
+      std::max(1, config.warpsK - 1);
+  SmallVector<Type> buffers = {
+      workgroupBytes(int64_t(config.blockN) * config.blockK *
+                     quant().weight.bits / 8),
+      workgroupBytes(int64_t(config.blockM) * config.blockK * 2)};
+  if (grouped())
+    buffers.push_back(workgroupBytes(groupsOfStage() * config.blockN *
+                                     quant().scale.bits / 8));
+  if (hasZeroPoints())
+    buffers.push_back(workgroupBytes(groupsOfStage() * config.blockN *
+                                     zeroPointBits() / 8));
+  buffers.push_back(workgroupBytes(scratchBytes));
+
+  builder.setInsertionPointToEnd(module.getBody());
+  function = gpu::GPUFuncOp::create(
+      builder, loc, name, builder.getFunctionType(arguments, {}), buffers);
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  function.setKnownBlockSizeAttr(
+      builder.getDenseI32ArrayAttr({config.numThreads(), 1, 1}));
+  // What the resource check and the launch description need to know.
+  function->setAttr("hquant.lowering_config", op.getLoweringConfigAttr());
+
+  ArrayRef<BlockArgument> workgroup = function.getWorkgroupAttributions();
+  weightTile = workgroup[0];
+  activationTile = workgroup[1];
+  size_t next = 2;
+  if (grouped())
+    scaleTile = workgroup[next++];
+  if (hasZeroPoints())
+    zeroPointTile = workgroup[next++];
+  scratch = workgroup[next];
+  builder.setInsertionPointToStart(&function.getBody().front());
+}
+
+void TileProgram::createCoordinates() {
+  Type i32 = builder.getI32Type();
+  auto id = [&](auto tag, gpu::Dimension dim) -> Value {
+    using Op = decltype(tag);
+    return arith::IndexCastOp::create(builder, loc, i32,
+                                      Op::create(builder, loc, dim));
+  };
+  Value thread = id(gpu::ThreadIdOp(), gpu::Dimension::x);
+  Value warp = ib.div(thread, 32);
+  warpUnit = ib.mul(ib.rem(warp, config.warpsN()), units());
+  Value rest = ib.div(warp, config.warpsN());
+  warpToken = ib.mul(ib.rem(rest, config.warpsM()), config.warpM);
+  warpSlab = config.warpsK == 1
+                 ? ib.constant(0)
+                 : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
+
+  firstStrip = ib.mul(id(gpu::BlockIdOp(), gpu::Dimension::x), strips());
+  firstToken = ib.mul(id(gpu::BlockIdOp(), gpu::Dimension::y), config.blockM);
+  numStrips = ib.ceilDiv(arg(ArgN), kStrip);
+  numSlabs = ib.ceilDiv(arg(ArgK), kSlab);
+  numGroups = group() == 0 ? ib.constant(1) : ib.ceilDiv(arg(ArgK), group());
+
+  Value trips = ib.ceilDiv(numSlabs, slabs());
+  if (config.splitK == 1) {
+    firstTrip = ib.constant(0);
+    lastTrip = trips;
+    slabBound = numSlabs;
+    kBound = arg(ArgK);
+    return;
+  }
+  // Split z takes trips [z * share, (z + 1) * share); the last ones may be empty.
+  Value splits = id(gpu::GridDimOp(), gpu::Dimension::z);
+  Value share = arith::CeilDivUIOp::create(builder, loc, trips, splits);
+  Value begin = arith::MulIOp::create(
+      builder, loc, id(gpu::BlockIdOp(), gpu::Dimension::z), share);
+  firstTrip = ib.min(begin, trips);
+  lastTrip = ib.min(ib.add(begin, share), trips);
+  slabBound = ib.min(ib.mul(lastTrip, slabs()), numSlabs);
+  kBound = ib.min(ib.mul(lastTrip, config.blockK), arg(ArgK));
+}
+
+void TileProgram::copy(KernelArgument source, Value row, Value column,
+                       Value rowBound, Value columnBound, Value stride,
+                       Value dest, int64_t cellBytes, int64_t rows,
+                       int64_t columns, int64_t granule, bool swizzle) {
+  CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
+                     columnBound, stride, dest, /*stage=*/Value(), cellBytes,
+                     rows, columns, granule, config.numThreads(), swizzle,
+                     /*async=*/false);
+}
+
+void TileProgram::createCopies(Value trip) {
+  copy(ArgW, firstStrip, ib.mul(trip, slabs()), numStrips, slabBound, numSlabs,
+       weightTile, kStrip * kSlab * quant().weight.bits / 8, strips(), slabs(),
+       16, /*swizzle=*/false);
+  copy(ArgX, firstToken, ib.mul(trip, config.blockK), arg(ArgM), kBound,
+       arg(ArgLdx), activationTile, 2, config.blockM, config.blockK,
+       2 * problem.kDivisor, /*swizzle=*/true);
+  Value firstGroup;
+  if (group() == 0)
+    firstGroup = ib.constant(0);
+  else if (group() <= config.blockK)
+    firstGroup = ib.mul(trip, config.blockK / group());
+  else
+    firstGroup = ib.div(trip, group() / config.blockK);
+  if (grouped())
+    copy(ArgScales, firstGroup, firstStrip, numGroups, numStrips, numStrips,
+         scaleTile, kStrip * quant().scale.bits / 8, groupsOfStage(), strips(),
+         16, /*swizzle=*/false);
+  if (hasZeroPoints())
+    copy(ArgZeroPoints, firstGroup, firstStrip, numGroups, numStrips, numStrips,
+         zeroPointTile, kStrip * zeroPointBits() / 8, groupsOfStage(), strips(),
+         16, /*swizzle=*/false);
+}
+
+/// The warp's slabs of one stage, unrolled. With scales on the accumulators a
+/// partial sum runs as long as the group does.
+void TileProgram::createSlabs(ValueRange init,
+                              SmallVectorImpl<Value> &result) {
+  Value accumulators = init.front();
+  bool onAccumulators = config.scale == ScalePlacement::Accumulator;
+  bool onOperand = config.scale == ScalePlacement::Operand;
+  int64_t steps = kSlab / mma.getStepDepth();
+  Value zero, partial;
+  if (onAccumulators)
+    zero = partial = arith::ConstantOp::create(
+        builder, loc, builder.getZeroAttr(accumulatorType));
+
+  for (int64_t j = 0; j < slabsOfWarp(); ++j) {
+    Value slab = ib.add(warpSlab, j);
+    Value packed = LoadWeightsOp::create(
+        builder, loc, words({units(), quant().weight.bits}), weightTile,
+        Value(), warpUnit, slab, slabs());
+    Value b = LoadActivationsOp::create(
+        builder, loc, words({tokenTiles(), steps, 2}), activationTile, Value(),
+        warpToken, slab, config.blockM);
+
+    // The slab's first group within the stage's tile.
+    Value firstGroup;
+    if (groupsOfStage() == 1)
+      firstGroup = ib.constant(0);
+    else if (group() <= kSlab)
+      firstGroup = ib.mul(slab, groupsOfSlab());
+    else
+      firstGroup = ib.div(slab, group() / kSlab);
+    auto loadScales = [&](Value tile, int64_t bits) -> Value {
+      return LoadScalesOp::create(builder, loc, words({units(), groupsOfSlab()}),
+                                  tile, Value(), warpUnit, firstGroup, strips(),
+                                  bits);
+    };
+    Value scales, zeroPoints;
+    if (grouped())
+      scales = loadScales(scaleTile, quant().scale.bits);
+    if (hasZeroPoints())
+      zeroPoints = loadScales(zeroPointTile, zeroPointBits());
+
+    Value a = DequantOp::create(
+        builder, loc, words({units(), steps, mma.getNumARegisters()}), packed,
+        onOperand ? scales : Value(), zeroPoints, format(quant().weight), mma,
+        format(quant().scale), quant().zeroPoint == ZeroPointKind::Float);
+
+    if (!onAccumulators) {
+      accumulators = MmaOp::create(builder, loc, accumulatorType, a, b,
+                                   accumulators, mma, 0, steps);
+      continue;
+    }
+    int64_t groupSteps = steps / groupsOfSlab();
+    // Slabs of this warp after which the group ends; where the warp's run of
+    // slabs and the group do not divide each other, every slab.
+    int64_t run = slabsOfWarp() * kSlab;
+    int64_t flush = group() <= kSlab       ? 1
+                    : group() >= run       ? (group() % run == 0 ? slabsOfWarp() : 1)
+                    : run % group() == 0 ? group() / kSlab
+                                           : 1;
+    for (int64_t g = 0; g < groupsOfSlab(); ++g) {
+      partial = MmaOp::create(builder, loc, accumulatorType, a, b, partial, mma,
+                              g * groupSteps, (g + 1) * groupSteps);
+      if ((j + 1) % flush != 0)
+        continue;
+      accumulators =
+          ScaleAccumulateOp::create(builder, loc, accumulatorType, partial,
+                                    scales, accumulators, g,
+                                    format(quant().scale));
+      partial = zero;
+    }
+  }
+  result.push_back(accumulators);
+}
+
+Value TileProgram::createLoop() {
+  Value init = arith::ConstantOp::create(builder, loc,
+                                         builder.getZeroAttr(accumulatorType));
+  auto loop = scf::ForOp::create(builder, loc, firstTrip, lastTrip,
+                                 ib.constant(1), ValueRange{init});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  createCopies(loop.getInductionVar());
+  gpu::BarrierOp::create(builder, loc);
+  SmallVector<Value> result;
+  createSlabs(loop.getRegionIterArgs(), result);
+  gpu::BarrierOp::create(builder, loc);
+  scf::YieldOp::create(builder, loc, result);
+  return loop.getResult(0);
+}
+
+void TileProgram::createEpilogue(Value accumulators) {
+  if (config.warpsK > 1)
+    accumulators =
+        ReduceWarpsOp::create(builder, loc, accumulatorType, accumulators,
+                              scratch, config.warpsK, threadsOfK());
+  Value isLast;
+  if (config.splitK > 1) {
+    auto reduce = ReduceBlocksOp::create(
+        builder, loc, TypeRange{accumulatorType, builder.getI1Type()},
+        accumulators, arg(ArgWorkspace), scratch, threadsOfK());
+    accumulators = reduce.getResult();
+    isLast = reduce.getIsLast();
+  }
+  Value firstFeature = ib.mul(firstStrip, kStrip);
+  Value warpFeature = ib.mul(warpUnit, kUnit);
+  Value feature = ib.add(firstFeature, warpFeature);
+  if (!grouped())
+    accumulators = ScaleRowsOp::create(builder, loc, accumulatorType,
+                                       accumulators, arg(ArgScales), feature,
+                                       arg(ArgN), format(quant().scale));
+  if (problem.hasBias)
+    accumulators = AddRowsOp::create(builder, loc, accumulatorType,
+                                     accumulators, arg(ArgBias), feature,
+                                     arg(ArgN), format(problem.output));
+  StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
+                      firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
+                      warpFeature, warpToken, scratch, isLast,
+                      format(problem.output), config.blockM, config.blockN,
+                      2 * problem.nDivisor, threadsOfK(), config.numThreads());
+}
+
+} // namespace
+
+FailureOr<gpu::GPUFuncOp>
+humming::buildTileProgram(OpBuilder &builder, MatmulOp op,
+                          gpu::GPUModuleOp module, StringRef name) {
+  if (!op.getLoweringConfigAttr())
+    return op.emitOpError("expected a lowering_config; run "
+                          "hquant-select-lowering-config first");
+  if (!op.isPacked())
+    return op.emitOpError(
+        "expected packed weights; run hquant-pack-weights first");
+  return TileProgram(builder, op, module).build(name);
+}
+
+namespace {
+
+struct ConvertHQuantToTilesPass
+    : humming::impl::ConvertHQuantToTilesPassBase<ConvertHQuantToTilesPass> {
+  using ConvertHQuantToTilesPassBase::ConvertHQuantToTilesPassBase;
+
+  /// The function's matmul, or failure with an error if it holds anything that
+  /// is neither that nor part of the host's preparation.
+  FailureOr<MatmulOp> findMatmul(func::FuncOp function) {
+    MatmulOp matmul;
+    for (Operation &op : function.getBody().front()) {
+      if (auto found = dyn_cast<MatmulOp>(op)) {
+        if (matmul) {
+          auto diag = found.emitOpError("expected one hquant.matmul a function, "
+                                        "got a second one; outline it");
+          diag.attachNote(matmul.getLoc()) << "the first one is here";
+          return failure();
+        }
+        matmul = found;
+      } else if (!isa<PackOp, func::ReturnOp>(op) &&
+                 !op.hasTrait<OpTrait::ConstantLike>()) {
+        return op.emitOpError("expected only hquant.pack beside hquant.matmul in "
+                              "a function that becomes a kernel, got '")
+               << op.getName() << "'; outline the matmul into its own function";
+      }
+    }
+    return matmul;
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<std::pair<func::FuncOp, MatmulOp>> work;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isExternal() ||
+          function.walk([](MatmulOp) { return WalkResult::interrupt(); })
+                  .wasInterrupted() == false)
+        continue;
+      if (!function.getBody().hasOneBlock()) {
+        function.emitOpError("expected one block around hquant.matmul");
+        return signalPassFailure();
+      }
+      FailureOr<MatmulOp> matmul = findMatmul(function);
+      if (failed(matmul) || !*matmul)
+        return signalPassFailure();
+      work.emplace_back(function, *matmul);
+    }
+    if (work.empty())
+      return;
+
+    OpBuilder builder(module.getBody(), module.getBody()->end());
+    auto kernels =
+        gpu::GPUModuleOp::create(builder, module.getLoc(), moduleName);
+    if (auto target =
+            module->getAttr(HQuantDialect::getTargetAttrName()))
+      kernels.setTargetsAttr(builder.getArrayAttr({target}));
+    for (auto [function, matmul] : work) {
+      if (failed(buildTileProgram(builder, matmul, kernels,
+                                  function.getSymName())))
+        return signalPassFailure();
+      function.erase();
+    }
+  }
+};
+
+} // namespace

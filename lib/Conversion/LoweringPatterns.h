@@ -1,0 +1,29 @@
+//===- LoweringPatterns.h - Pattern groups of the last lowering -*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_LIB_CONVERSION_LOWERINGPATTERNS_H
+#define HUMMING_LIB_CONVERSION_LOWERINGPATTERNS_H
+
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace humming {
+
+/// copy_tile, fetch_tile, put_tile, commit_copies, wait_copies.
+void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
+                                  mlir::RewritePatternSet &patterns);
+/// load_weights, load_activations, load_scales, scale_accumulate, and the
+/// vector ops that take fragments apart.
+void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
+                                      mlir::RewritePatternSet &patterns);
+/// reduce_warps, reduce_blocks, scale_rows, add_rows, store_tile.
+void populateEpilogueLoweringPatterns(const mlir::TypeConverter &converter,
+                                      mlir::RewritePatternSet &patterns);
+
+} // namespace humming
+
+#endif // HUMMING_LIB_CONVERSION_LOWERINGPATTERNS_H
