@@ -7,7 +7,7 @@
 #   cuda        HUMMING_TEST_DEVICE names a CUDA device to run on
 #   package     a development build, which installs a package and the plugin
 #
-# Substitutions: %python, %llvm_tools, %cmake, %cxx, %cc, %humming_src,
+# Substitutions: %python, %llvm_tools, %mlir_include, %cmake, %cxx, %cc, %humming_src,
 # %humming_build, %shlibext.
 
 import ctypes
@@ -20,7 +20,7 @@ import lit.formats
 
 config.name = "Humming"
 config.test_format = lit.formats.ShTest(True)
-config.suffixes = [".mlir", ".test", ".ptx", ".py"]
+config.suffixes = [".mlir", ".test", ".c"]
 config.excludes = [
     "Inputs",
     "data",
@@ -39,7 +39,11 @@ def prepend_path(*folders):
     )
 
 
-prepend_path(os.path.join(config.humming_build_dir, "bin"), config.llvm_tools_dir)
+prepend_path(
+    os.path.join(config.humming_build_dir, "bin"),
+    os.path.join(config.humming_build_dir, "test", "bin"),
+    config.llvm_tools_dir,
+)
 
 # As in MLIR: a failed check shows the input around it.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
@@ -91,10 +95,11 @@ if config.humming_enable_compiler:
     if not config.humming_static:
         config.available_features.add("package")
 else:
-    config.excludes += ["Dialect", "Conversion", "Transforms", "Pipelines", "Fuzz"]
+    config.excludes += ["Dialect", "Conversion", "Transforms", "Pipelines", "Fuzz", "CAPI", "Docs"]
 
 config.substitutions += [
     ("%python", '"%s"' % sys.executable),
+    ("%mlir_include", config.mlir_include_dir),
     ("%llvm_tools", config.llvm_tools_dir),
     ("%cmake", config.cmake_command),
     ("%cxx", config.cxx_compiler),

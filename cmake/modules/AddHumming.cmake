@@ -276,6 +276,25 @@ function(humming_add_unittest name)
   set_property(GLOBAL APPEND PROPERTY HUMMING_UNITTESTS ${name})
 endfunction()
 
+# humming_add_test_program(name SOURCES a.c ... LINK_LIBS lib ...
+#                          [MLIR_CAPI_LIBS MLIRCAPIIR ...])
+#
+# A program that a lit test runs by its name. MLIR's C API is in no shared
+# library: it is linked from archives, by file, because their targets would
+# bring a second MLIR along.
+function(humming_add_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS;MLIR_CAPI_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/bin)
+  if(NOT HUMMING_STATIC)
+    list(TRANSFORM ARG_MLIR_CAPI_LIBS REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} ${ARG_MLIR_CAPI_LIBS})
+  humming_link_llvm(${name} PRIVATE COMPONENTS Support)
+  set_property(GLOBAL APPEND PROPERTY HUMMING_TEST_PROGRAMS ${name})
+endfunction()
+
 # Installs headers, generated headers, .td files, libraries and the package
 # files. A static build installs its tools only: its libraries would hand the
 # choice of LLVM's archives on to every consumer.
