@@ -15,7 +15,7 @@
 //   blockK   64 to 512; no longer than K
 //   stages   2, 3, 4, 6, 8
 //   splitK   1, powers of two, and what fills the card exactly once or twice;
-//            never so many that a block gets no stage or the grid exceeds four
+//            never so many that a block gets no stage or the grid exceeds two
 //            blocks per SM
 //
 // Worked example: M = 16, N = K = 8192, sm_90. 8192 / 64 features = 128 blocks
@@ -46,14 +46,15 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
   c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
 
   llvm::SmallVector<int32_t, 8> blockMs;
-  for (int32_t size : {8, 16, 32, 64, 128, 256}) {
+  for (int32_t size : {8, 16, 32, 48, 64, 96, 128, 256}) {
     blockMs.push_back(size);
     if (size >= m)
       break;
   }
   // Tiles far below M only multiply the dequantization work.
-  if (blockMs.size() > 3)
-    blockMs.erase(blockMs.begin(), blockMs.end() - 3);
+  size_t wanted = m > 64 ? 4 : 3;
+  if (blockMs.size() > wanted)
+    blockMs.erase(blockMs.begin(), blockMs.end() - wanted);
 
   llvm::SmallVector<ScalePlacement, 2> placements;
   if (problem.weight.granularity.columns == 0) {
@@ -84,7 +85,7 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
         auto addSplit = [&](int64_t split) {
           if (split < 1 || split > 64 || llvm::is_contained(splits, split))
             return;
-          if (split > 1 && tiles * split > 4 * target.numSMs)
+          if (split > 1 && tiles * split > 2 * target.numSMs)
             return;
           int64_t each = (stagesOfK + split - 1) / split;
           if ((split - 1) * each < stagesOfK)

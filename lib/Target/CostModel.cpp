@@ -21,11 +21,13 @@
 // ones cost 19 % more than one), plus what does not overlap with anything: the
 // launch, filling the first stages, the epilogue, the split-K reduction.
 //
-// Worked example: w4a16 g128, M = 16, N = K = 8192 on sm_90, block 64x16x256,
-// four warps along N, two along K, four stages. 34.6 MB of weights and scales
-// take 8.1 us at 4.27 TB/s; 128 blocks of one per SM have three stages of 17.4
-// KB in flight, which gets 90 % of it; issue and latency are 4 us each and cost
-// little in the norm; 3.2 us are launch, prologue and epilogue.
+// Worked example: w4a16 g128, M = 16, N = K = 8192 on sm_90, block 64x16x256 in
+// 128 blocks, warps 32x16 (two along N, four along K), six stages of 16.6 KB.
+// Memory: 35.1 MB at 4.27 TB/s, with 81 KB in flight per SM all of it: 8.2 us.
+// L2: 128 blocks of 534 KB, half of it activations: 9.1 us. Issue: 32 stages of
+// 1385 warp instructions: 8.1 us. Latency: 32 stages of 326 clocks: 5.7 us.
+// Their 4-norm is 11.4 us; launch, first stage, last stage, the sum over the
+// warps along K and the epilogue add 3.3 us.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,22 +40,25 @@ using namespace humming;
 
 namespace {
 
-// Constants of the model, in the units that their names say. The first three
-// are measured (H200, kernels in a graph): the smallest kernel takes 1.2 us; a
-// kernel that streams 34.6 MB takes 10.4 us where 8.1 are the bytes; 64 to 96
-// KB in flight per SM are best, 192 KB are 8 % slower.
+// Constants of the model, in the units that their names say. Measured on an
+// H200 with kernels in a graph: the smallest kernel takes 1.2 us; a kernel that
+// streams 34.6 MB takes 10.4 us where 8.1 are the bytes; 64 to 96 KB in flight
+// per SM are best, 192 KB are 8 % slower. The others are estimates.
 constexpr double launchMicroseconds = 1.2;
-constexpr double fillAndDrainMicroseconds = 2.0;
-constexpr double bestBytesInFlight = 96 * 1024;
+constexpr double epilogueMicroseconds = 0.5;
+constexpr double bestBytesInFlight = 88 * 1024;
 // Latency of DRAM under moderate load. At 4.27 TB/s and 132 SMs it stands for
 // 24 KB in flight, the knee of the saturation curve below.
 constexpr double memoryLatencySeconds = 740e-9;
-// The next wave of blocks starts with empty stages.
-constexpr double waveMicroseconds = 1.2;
-// Counter, fence, and the wait of the last block for the partial sums.
-constexpr double splitMicroseconds = 0.8;
-// What an SM gets from L2 with all SMs reading: about 5.8 TB/s on an H200.
-constexpr double l2BytesPerClockPerSM = 24;
+// The next wave of blocks starts with empty stages, after its predecessors'
+// tail.
+constexpr double waveMicroseconds = 0.3;
+// Counter, fences, and the wait of the last block for the partial sums: three
+// trips to L2 one after the other.
+constexpr double splitMicroseconds = 1.5;
+// What an SM gets from L2 with all SMs reading, half of what its port takes:
+// 7.7 TB/s on an H200, 4.9 TB/s on an A100.
+constexpr double l2BytesPerClockPerSM = 32;
 constexpr double sharedBytesPerClock = 128;
 constexpr double schedulersPerSM = 4;
 // Schedulers rarely fill every slot: dependences, bank conflicts, half-rate
@@ -167,14 +172,15 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   double partialBytes = splits > 1 ? splits * m * n * 4 : 0;
 
   // Memory. What is in flight decides which share of the bandwidth is reached:
-  // x / sqrt(1 + x^2) of it for x times what Little's law asks for.
+  // x / (1 + x^4)^(1/4) of it for x times what Little's law asks for.
   double stagesInFlight = config.copy == CopyKind::Sync ? 1 : config.stages - 1;
   double inFlightPerBlock = stagesInFlight * double(layout.stageBytes);
   auto memorySeconds = [&](double runningBlocks) {
     double share = runningBlocks / blocks;
     double inFlight = runningBlocks * inFlightPerBlock;
     double x = inFlight / (target.memoryBandwidth * memoryLatencySeconds);
-    double reached = target.memoryBandwidth * x / std::sqrt(1 + x * x);
+    double reached =
+        target.memoryBandwidth * x / std::sqrt(std::sqrt(1 + x * x * x * x));
     double perSM = inFlight / std::min(runningBlocks, sms);
     if (perSM > bestBytesInFlight)
       reached /= 1 + 0.08 * (perSM / bestBytesInFlight - 1);
@@ -208,9 +214,11 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
       stageCount * double(config.blockN) * config.blockM * config.blockK;
   double mma = multiplyAdds / (target.mmaRate16 * target.mmaSyncShare * clock);
 
-  // The chain of a warp; co-resident blocks run side by side.
-  double chain =
-      stagesPerBlock * (warpSlabs * slab.chainClocks + barrierClocks);
+  // The chain of a warp; co-resident blocks run side by side. With two buffers
+  // the next copy waits for the barrier after the last read, a second one.
+  double barriers = layout.stages == 2 ? 2 : 1;
+  double stageChain = warpSlabs * slab.chainClocks + barriers * barrierClocks;
+  double chain = stagesPerBlock * stageChain;
   double rounds = ceilDiv(busiest, resident);
   double latency = rounds * chain / clock;
 
@@ -219,9 +227,19 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
                fourth(mma) + fourth(latency);
   double overlapped = std::sqrt(std::sqrt(sum));
 
-  // What nothing hides.
-  double fixed = launchMicroseconds + fillAndDrainMicroseconds;
-  fixed += (waves - 1) * waveMicroseconds / resident;
+  // What nothing hides: the first stage has to arrive before anything is
+  // computed, the last is computed after everything has arrived. Later waves
+  // pay it again unless another block of the SM works meanwhile.
+  double running = std::min(blocks, slots);
+  double fill =
+      memoryLatencySeconds +
+      double(layout.stageBytes) *
+          std::max(running / target.memoryBandwidth,
+                   ceilDiv(running, sms) / (l2BytesPerClockPerSM * clock));
+  double drain = stageChain / clock;
+  double ends = (fill + drain) * 1e6;
+  double fixed = launchMicroseconds + epilogueMicroseconds + ends;
+  fixed += (waves - 1) * (ends + waveMicroseconds) / resident;
   // Warps along K add their tiles up through shared memory.
   double reduce = double(config.blockN) * config.blockM * 4 *
                   (2 * config.warpsK - 1) / (sharedBytesPerClock * clock);

@@ -91,6 +91,10 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
   }
 
   const QuantType &weight = problem.weight;
+  if (weight.zeroPoint != ZeroPointKind::None &&
+      weight.weight.kind != NumberFormat::Kind::Unsigned)
+    return problemError(7, "unsigned weights with zero points",
+                        weight.weight.str());
   if (!isDequantizable(weight.weight))
     return problemError(4, "weights of u4", weight.weight.str());
   if (!isSixteenBitFloat(weight.scale))
@@ -115,10 +119,6 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
                         got);
   }
 
-  if (weight.zeroPoint != ZeroPointKind::None &&
-      weight.weight.kind != NumberFormat::Kind::Unsigned)
-    return problemError(7, "unsigned weights with zero points",
-                        weight.weight.str());
   if (!isSixteenBitFloat(problem.output))
     return problemError(8, "an output of f16 or bf16", problem.output.str());
 
