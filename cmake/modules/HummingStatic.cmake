@@ -22,15 +22,15 @@ endmacro()
 
 # Lets every MLIR archive link LLVM's components in place of libLLVM.so.
 function(humming_setup_static_mlir)
-  # What MLIR's archives need for the dialects, the passes and NVPTX. The
-  # other backends are named by registerAllExtensions alone (humming-opt).
+  # What MLIR's archives need for the dialects, the passes and NVPTX.
   llvm_map_components_to_libnames(llvm_libs
     Support Core IRReader AsmParser BitReader BitWriter Linker Passes
     IRPrinter TargetParser Target MC Option Remarks FrontendOpenMP
     FrontendOffloading Object BinaryFormat TransformUtils ipo
     NVPTXCodeGen NVPTXDesc NVPTXInfo)
   add_library(HummingStaticLLVM INTERFACE)
-  target_link_libraries(HummingStaticLLVM INTERFACE ${llvm_libs})
+  humming_add_absent_backends()
+  target_link_libraries(HummingStaticLLVM INTERFACE ${llvm_libs} HummingAbsentBackends)
   get_property(archives GLOBAL PROPERTY MLIR_ALL_LIBS)
   foreach(archive ${archives})
     if(TARGET ${archive})
@@ -42,6 +42,24 @@ function(humming_setup_static_mlir)
       endif()
     endif()
   endforeach()
+endfunction()
+
+# MLIR's ROCDL target and its translation utilities start every backend that
+# LLVM was built with. Here only NVPTX is linked; starting another one does
+# nothing, and asking for it later is the usual error "no such target".
+function(humming_add_absent_backends)
+  set(code "/* Written by CMake: backends that are not linked. */\n")
+  foreach(backend ${LLVM_TARGETS_TO_BUILD})
+    if(NOT backend STREQUAL "NVPTX")
+      foreach(part Target TargetInfo TargetMC AsmPrinter AsmParser Disassembler)
+        string(APPEND code "void LLVMInitialize${backend}${part}(void);\n"
+          "void LLVMInitialize${backend}${part}(void) {}\n")
+      endforeach()
+    endif()
+  endforeach()
+  set(file ${CMAKE_BINARY_DIR}/AbsentBackends.c)
+  file(GENERATE OUTPUT ${file} CONTENT "${code}")
+  add_library(HummingAbsentBackends STATIC ${file})
 endfunction()
 
 # Strips a tool (its symbol table is as large as a third of its code) and links
