@@ -12,10 +12,10 @@
 //   memory   unique bytes over the sustained bandwidth, less where too few
 //            bytes are in flight (Little's law)
 //   L2       every byte that blocks read, over the rate of the L2 and its wires
-//   shared   shared-memory reads and writes of the busiest SM, 128 bytes a
-//   clock issue    warp instructions of the busiest SM, four schedulers mma
-//   tensor-core work of the busiest SM, padding included latency  the dependent
-//   chain of one warp, waves of blocks in sequence
+//   shared   shared-memory traffic of the busiest SM, 128 bytes a clock
+//   issue    warp instructions of the busiest SM, four schedulers
+//   mma      tensor-core work of the busiest SM, padding included
+//   latency  the dependent chain of one warp, waves of blocks in sequence
 //
 // They overlap, but not perfectly: the time is the 4-norm of the six (two equal
 // ones cost 19 % more than one), plus what does not overlap with anything: the

@@ -16,26 +16,29 @@
 //   P4  the weight format is one that dequantization knows: u4
 //   P5  the scale is f16 or bf16
 //   P6  a scale belongs to a whole row, or to 16, 32 or a multiple of 64
-//   weights
-//       along K, so that a 64-wide slab never cuts two groups unevenly
+//       weights along K: a 64-wide slab holds whole groups or part of one
 //   P7  zero points go with unsigned weights
 //   P8  the output is f16 or bf16
 //   P9  declared divisors are 1, 2, 4 or 8 and divide the known sizes
 //
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
-//   L2  blockN is a multiple of 64 (the strip of the packed layout), at most
-//   512 L3  warpN is 16, 32 or 64 and divides blockN L4  blockM is a multiple
-//   of 8 (the N side of the MMA), at most 512 L5  warpM is a multiple of 8 and
-//   divides blockM L6  blockK is a multiple of 64 (the slab of the packed
-//   layout), at most 1024 L7  the blockK / 64 slabs of a stage are a multiple
-//   of warpsK L8  32 to 1024 threads L9  blockK is a multiple of the group or
-//   the group of blockK L10 epilogue scaling exactly for whole-row scales L11
-//   operand scaling only if scale and activation have one type L12 the chip has
-//   the copy mechanism L13 2 to 8 stages; exactly 2 with copy=sync L14 at most
-//   128 accumulator registers a thread, partial sums included L15 shared memory
-//   fits a block of the chip L16 at most 255 registers a thread, and the
-//   block's fit the SM L17 splitK is 1 to 64
+//   L2  blockN is a multiple of 64 (a strip of the packed layout), up to 512
+//   L3  warpN is 16, 32 or 64 and divides blockN
+//   L4  blockM is a multiple of 8 (the N side of the MMA), up to 512
+//   L5  warpM is a multiple of 8 and divides blockM
+//   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024
+//   L7  the blockK / 64 slabs of a stage are a multiple of warpsK
+//   L8  32 to 1024 threads
+//   L9  blockK is a multiple of the group or the group of blockK
+//   L10 epilogue scaling exactly for whole-row scales
+//   L11 operand scaling only if scale and activation have one type
+//   L12 the chip has the copy mechanism
+//   L13 2 to 8 stages; exactly 2 with copy=sync
+//   L14 at most 128 accumulator registers a thread, partial sums included
+//   L15 shared memory fits a block of the chip
+//   L16 at most 255 registers a thread, and the block's fit the SM
+//   L17 splitK is 1 to 64
 //
 //===----------------------------------------------------------------------===//
 
