@@ -226,7 +226,8 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
   // A group longer than the stage, or a whole row, still takes one row.
   int32_t group = weight.granularity.columns;
   int32_t groupRows =
-      group > 0 ? std::max(1, (config.blockK + group - 1) / group) : 1;
+      group > 0 ? int32_t(std::max<int64_t>(1, (blockK + group - 1) / group))
+                : 1;
   int64_t scaleBytes = weight.scale.bits / 8;
 
   SharedMemoryLayout layout;
@@ -263,20 +264,20 @@ int64_t humming::predictSharedMemory(const MatmulProblem &problem,
 int32_t humming::predictRegisters(const MatmulProblem &problem,
                                   const KernelConfig &config) {
   // A unit is 16 features x 64 k: one m16 row of MMA instructions.
-  int32_t units = config.warpN / 16;
-  int32_t columns = config.warpM / 8;
-  int32_t accumulators = units * columns * 4;
+  int64_t units = config.warpN / 16;
+  int64_t columns = config.warpM / 8;
+  int64_t accumulators = units * columns * 4;
   if (config.scale == ScalePlacement::Accumulator)
     accumulators *= 2; // the partial sum of a group and the total
-  int32_t packed = units * problem.weight.weight.bits; // words of one slab
-  int32_t operand = units * 4;                         // one MMA step
-  int32_t activations = columns * 2 * 2;               // two MMA steps
-  int32_t scales = units * 2;
+  int64_t packed = units * problem.weight.weight.bits; // words of one slab
+  int64_t operand = units * 4;                         // one MMA step
+  int64_t activations = columns * 2 * 2;               // two MMA steps
+  int64_t scales = units * 2;
   if (problem.weight.zeroPoint != ZeroPointKind::None)
     scales += units * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters.
-  int32_t base = 40;
-  int32_t copies = 0;
+  int64_t base = 40;
+  int64_t copies = 0;
   // Without cp.async a stage waits in registers for its turn.
   if (config.copy == CopyKind::Sync) {
     int64_t threads = std::max<int64_t>(
@@ -284,8 +285,9 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
                (config.blockM / std::max(1, config.warpM)) * config.warpsK *
                32);
     int64_t stage = layoutSharedMemory(problem, config).stageBytes;
-    copies = int32_t(
-        std::min<int64_t>((stage + 4 * threads - 1) / (4 * threads), 1 << 16));
+    copies = (stage + 4 * threads - 1) / (4 * threads);
   }
-  return base + accumulators + packed + operand + activations + scales + copies;
+  int64_t sum =
+      base + accumulators + packed + operand + activations + scales + copies;
+  return int32_t(std::min<int64_t>(sum, INT32_MAX));
 }

@@ -1,0 +1,253 @@
+//===- ChooserTest.cpp - The choice on every chip ------------------ -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// choices.txt holds the choice of every chip for a set of problems. After a
+// deliberate change of table, rules or cost model, rewrite it with
+//   HUMMING_UPDATE_CHOICES=1 HummingTargetTests --gtest_filter=Chooser.Choices
+// and review the difference.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Target/KernelConfig.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
+#include <cstdlib>
+#include <set>
+
+using namespace humming;
+
+namespace {
+
+const TargetInfo &target(llvm::StringRef chip) {
+  return *llvm::cantFail(getTargetInfo(chip));
+}
+
+/// A problem in the types that the chip runs, all of one 16-bit format.
+MatmulProblem problemFor(const TargetInfo &t, int64_t m, int64_t n, int64_t k,
+                         Granularity granularity = Granularity::group(128)) {
+  MatmulProblem p;
+  p.activation = t.hasBf16Mma ? NumberFormat::bf16() : NumberFormat::f16();
+  p.output = p.weight.scale = p.activation;
+  p.weight.granularity = granularity;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.deriveDivisors();
+  return p;
+}
+
+RankedConfig best(const MatmulProblem &problem, const TargetInfo &t) {
+  return llvm::cantFail(chooseConfig(problem, t, 1)).front();
+}
+
+std::string describeChoices() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const TargetInfo &t : getAllTargets()) {
+    llvm::SmallVector<MatmulProblem> problems;
+    const std::pair<int64_t, int64_t> shapes[] = {
+        {8192, 8192}, {4096, 4096}, {28672, 4096}, {1000, 1048}, {384, 1536}};
+    for (auto [n, k] : shapes)
+      for (int64_t m : {1, 8, 16, 33, 64, 257, 1024, 8192})
+        problems.push_back(problemFor(t, m, n, k));
+    problems.push_back(problemFor(t, 0, 8192, 8192));
+    problems.push_back(problemFor(t, 16, 0, 0));
+    problems.push_back(problemFor(t, 1, 1, 1));
+    for (int32_t group : {0, 16, 32, 64, 1024})
+      problems.push_back(
+          problemFor(t, 16, 4096, 4096, Granularity::group(group)));
+    for (ZeroPointKind kind : {ZeroPointKind::Integer, ZeroPointKind::Float}) {
+      problems.push_back(problemFor(t, 16, 4096, 4096));
+      problems.back().weight.zeroPoint = kind;
+    }
+    // Scales of another type than the activation: operand scaling is out.
+    problems.push_back(problemFor(t, 1024, 4096, 4096));
+    problems.back().activation = NumberFormat::f16();
+    problems.back().weight.scale = NumberFormat::bf16();
+    for (const MatmulProblem &problem : problems) {
+      RankedConfig choice = best(problem, t);
+      os << t.chip << ": " << problem.str() << "\n  " << choice.config.str()
+         << "\n  "
+         << llvm::formatv("{0:f1} us, {1:f1} KB, {2}\n",
+                          choice.cost.microseconds, choice.cost.bytes / 1e3,
+                          choice.cost.limiter);
+    }
+  }
+  return text;
+}
+
+TEST(Chooser, Choices) {
+  const char *path = HUMMING_SOURCE_DIR "/unittests/Target/choices.txt";
+  std::string actual = describeChoices();
+  if (std::getenv("HUMMING_UPDATE_CHOICES")) {
+    std::error_code error;
+    llvm::raw_fd_ostream os(path, error);
+    ASSERT_FALSE(error) << error.message();
+    os << actual;
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  ASSERT_TRUE(bool(buffer)) << path << ": " << buffer.getError().message();
+  llvm::SmallVector<llvm::StringRef> expectedLines, actualLines;
+  (*buffer)->getBuffer().split(expectedLines, '\n');
+  llvm::StringRef(actual).split(actualLines, '\n');
+  ASSERT_EQ(expectedLines.size(), actualLines.size());
+  for (size_t i = 0; i < actualLines.size(); ++i)
+    EXPECT_EQ(expectedLines[i].str(), actualLines[i].str())
+        << "line " << i + 1 << " of choices.txt";
+}
+
+TEST(Chooser, EveryCandidateIsLegalAndListedOnce) {
+  for (const TargetInfo &t : getAllTargets())
+    for (int64_t m : {1, 64, 1024}) {
+      MatmulProblem problem = problemFor(t, m, 4096, 4096);
+      auto configs = enumerateConfigs(problem, t);
+      EXPECT_FALSE(configs.empty());
+      // Sweeping a space should stay a matter of minutes.
+      EXPECT_LT(configs.size(), 8000u);
+      std::set<std::string> seen;
+      for (const KernelConfig &config : configs) {
+        EXPECT_EQ(llvm::toString(checkConfig(problem, config, t)), "");
+        EXPECT_TRUE(seen.insert(config.str()).second) << config.str();
+      }
+    }
+}
+
+TEST(Chooser, TheFirstIsTheCheapestAndTheOrderAscends) {
+  const TargetInfo &t = target("sm_80");
+  MatmulProblem problem = problemFor(t, 33, 4096, 4096);
+  auto ranked = llvm::cantFail(chooseConfig(problem, t, 5));
+  ASSERT_EQ(ranked.size(), 5u);
+  for (size_t i = 1; i < ranked.size(); ++i) {
+    // Compared in whole nanoseconds.
+    EXPECT_LE(ranked[i - 1].cost.microseconds,
+              ranked[i].cost.microseconds + 0.001);
+    EXPECT_TRUE(ranked[i].config != ranked[i - 1].config);
+  }
+  for (const KernelConfig &config : enumerateConfigs(problem, t))
+    EXPECT_GE(estimateCost(problem, config, t).microseconds + 0.001,
+              ranked[0].cost.microseconds);
+}
+
+TEST(Chooser, Deterministic) {
+  for (const TargetInfo &t : getAllTargets()) {
+    MatmulProblem problem = problemFor(t, 16, 8192, 8192);
+    auto first = llvm::cantFail(chooseConfig(problem, t, 4));
+    auto second = llvm::cantFail(chooseConfig(problem, t, 4));
+    ASSERT_EQ(first.size(), second.size());
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_EQ(first[i].config.str(), second[i].config.str());
+      EXPECT_EQ(first[i].cost.microseconds, second[i].cost.microseconds);
+    }
+  }
+}
+
+// keep = 0 still answers.
+TEST(Chooser, KeepsAtLeastOne) {
+  const TargetInfo &t = target("sm_80");
+  auto ranked = llvm::cantFail(chooseConfig(problemFor(t, 1, 64, 64), t, 0));
+  EXPECT_EQ(ranked.size(), 1u);
+}
+
+TEST(Chooser, RefusesWhatTheTargetCannotRun) {
+  MatmulProblem problem = problemFor(target("sm_80"), 1, 64, 64);
+  auto ranked = chooseConfig(problem, target("sm_75"), 2);
+  ASSERT_FALSE(bool(ranked));
+  EXPECT_TRUE(llvm::StringRef(llvm::toString(ranked.takeError()))
+                  .starts_with("rule P3: "));
+}
+
+// One token more costs little, except where it starts another tile (multiples
+// of 16 rows) or another wave; there the padded work grows by at most 32/48.
+// One token less never costs more than rounding and a change of tile.
+TEST(Chooser, NoCliffsBetweenNeighbours) {
+  for (llvm::StringRef chip : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}) {
+    const TargetInfo &t = target(chip);
+    const std::pair<int64_t, int64_t> shapes[] = {{8192, 8192}, {1000, 1048}};
+    for (auto [n, k] : shapes) {
+      double previous = 0;
+      for (int64_t m = 1; m <= 272; ++m) {
+        double now = best(problemFor(t, m, n, k), t).cost.microseconds;
+        if (m > 1) {
+          EXPECT_LE(now / previous, (m - 1) % 16 == 0 ? 1.6 : 1.25)
+              << chip.str() << " N=" << n << " K=" << k << " M=" << m;
+          EXPECT_GE(now / previous, 0.97)
+              << chip.str() << " N=" << n << " K=" << k << " M=" << m;
+        }
+        previous = now;
+      }
+    }
+  }
+}
+
+// A grid that would not fill the card is split along K.
+TEST(Chooser, SmallLayersFillTheCard) {
+  for (llvm::StringRef chip : {"sm_80", "sm_90"}) {
+    const TargetInfo &t = target(chip);
+    KernelConfig c = best(problemFor(t, 1, 1024, 4096), t).config;
+    EXPECT_GT(c.splitK, 1);
+    int64_t blocks = (1024 + c.blockN - 1) / c.blockN * c.splitK;
+    EXPECT_GE(blocks, t.numSMs * 3 / 4) << c.str();
+  }
+}
+
+// Decode on Hopper: small blocks, 64 KB or more in flight per SM, no split.
+TEST(Chooser, DecodeOnHopper) {
+  const TargetInfo &t = target("sm_90");
+  for (int64_t m : {1, 16}) {
+    MatmulProblem problem = problemFor(t, m, 8192, 8192);
+    KernelConfig c = best(problem, t).config;
+    EXPECT_EQ(c.blockN, 64);
+    EXPECT_EQ(c.blockM, m == 1 ? 8 : 16);
+    EXPECT_EQ(c.splitK, 1);
+    EXPECT_EQ(c.scale, ScalePlacement::Accumulator);
+    int64_t inFlight =
+        (c.stages - 1) * layoutSharedMemory(problem, c).stageBytes;
+    EXPECT_GE(inFlight, 64 * 1024);
+    EXPECT_LE(inFlight, 96 * 1024);
+  }
+}
+
+// Prefill: large tiles, scaling on the operand, three stages or more.
+TEST(Chooser, PrefillOnAmpereAndHopper) {
+  for (llvm::StringRef chip : {"sm_80", "sm_90"}) {
+    KernelConfig c =
+        best(problemFor(target(chip), 8192, 8192, 8192), target(chip)).config;
+    EXPECT_GE(c.blockN * c.blockM, 128 * 128);
+    EXPECT_EQ(c.scale, ScalePlacement::Operand);
+    EXPECT_GE(c.stages, 3);
+    EXPECT_EQ(c.splitK, 1);
+  }
+}
+
+TEST(CostModel, BytesAreCountedOnce) {
+  const TargetInfo &t = target("sm_90");
+  MatmulProblem problem = problemFor(t, 1, 8192, 8192);
+  // Weights, scales, one row of activations and one of output.
+  double expected = 8192.0 * 8192 / 2 + 8192.0 * 64 * 2 + 2 * 8192 * 2;
+  CostEstimate cost = estimateCost(problem, best(problem, t).config, t);
+  EXPECT_EQ(cost.bytes, expected);
+  // No faster than the copy rate and the smallest kernel.
+  EXPECT_GT(cost.microseconds, expected / t.memoryBandwidth * 1e6 + 1.2);
+}
+
+TEST(CostModel, TooFewBytesInFlightCost) {
+  const TargetInfo &t = target("sm_90");
+  MatmulProblem problem = problemFor(t, 1, 8192, 8192);
+  KernelConfig c = best(problem, t).config;
+  double good = estimateCost(problem, c, t).microseconds;
+  c.stages = 2;
+  c.blockK = 64 * c.warpsK;
+  EXPECT_GT(estimateCost(problem, c, t).microseconds, good);
+}
+
+} // namespace

@@ -1,0 +1,316 @@
+//===- LegalityTest.cpp - Every rule, violated once --------------- -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Target/KernelConfig.h"
+#include "llvm/Support/Error.h"
+#include "gtest/gtest.h"
+
+using namespace humming;
+
+namespace {
+
+const TargetInfo &target(llvm::StringRef chip) {
+  return *llvm::cantFail(getTargetInfo(chip));
+}
+
+MatmulProblem goodProblem() {
+  MatmulProblem p;
+  p.weight.scale = NumberFormat::bf16();
+  p.m = 16;
+  p.n = p.k = 8192;
+  return p;
+}
+
+std::string problemError(const MatmulProblem &problem,
+                         llvm::StringRef chip = "sm_80") {
+  return llvm::toString(checkProblem(problem, target(chip)));
+}
+
+std::string configError(const MatmulProblem &problem, llvm::StringRef text,
+                        llvm::StringRef chip = "sm_80") {
+  KernelConfig base;
+  base.blockK = 256;
+  base.warpsK = 2;
+  base.stages = 4;
+  base.copy = CopyKind::CpAsync;
+  base.scale = ScalePlacement::Accumulator;
+  KernelConfig config = llvm::cantFail(KernelConfig::parse(text, base));
+  std::string message =
+      llvm::toString(checkConfig(problem, config, target(chip)));
+  // The silent form gives the same verdict.
+  unsigned rule = firstViolatedRule(problem, config, target(chip));
+  if (rule == 0)
+    EXPECT_EQ(message, "");
+  else
+    EXPECT_TRUE(llvm::StringRef(message).starts_with(
+        "rule L" + std::to_string(rule) + ": expected "))
+        << message;
+  return message;
+}
+
+std::string configError(llvm::StringRef text, llvm::StringRef chip = "sm_80") {
+  return configError(goodProblem(), text, chip);
+}
+
+TEST(CheckProblem, AcceptsWhatTheTargetRuns) {
+  for (const TargetInfo &t : getAllTargets())
+    for (int32_t group : {0, 16, 32, 64, 128, 192, 256})
+      for (auto zeroPoint : {ZeroPointKind::None, ZeroPointKind::Integer,
+                             ZeroPointKind::Float}) {
+        MatmulProblem p = goodProblem();
+        p.weight.granularity = Granularity::group(group);
+        p.weight.zeroPoint = zeroPoint;
+        p.activation = NumberFormat::f16();
+        EXPECT_EQ(llvm::toString(checkProblem(p, t)), "");
+        p.activation = NumberFormat::bf16();
+        EXPECT_EQ(llvm::toString(checkProblem(p, t)).empty(), t.hasBf16Mma);
+      }
+}
+
+TEST(CheckProblem, P1Sizes) {
+  MatmulProblem p = goodProblem();
+  p.k = -1;
+  EXPECT_EQ(problemError(p),
+            "rule P1: expected K from 0 to 2147483647, got -1");
+  p.k = 64;
+  p.m = int64_t(1) << 31;
+  EXPECT_EQ(problemError(p),
+            "rule P1: expected M from 0 to 2147483647, got 2147483648");
+}
+
+TEST(CheckProblem, P2Activation) {
+  MatmulProblem p = goodProblem();
+  p.activation = NumberFormat::smallFloat(4, 3);
+  EXPECT_EQ(problemError(p),
+            "rule P2: expected activations of f16 or bf16, got e4m3");
+}
+
+TEST(CheckProblem, P3MmaForTheActivation) {
+  EXPECT_EQ(problemError(goodProblem(), "sm_75"),
+            "rule P3: expected activations of f16 on sm_75, which has no bf16 "
+            "MMA, got bf16");
+}
+
+TEST(CheckProblem, P4Weight) {
+  MatmulProblem p = goodProblem();
+  p.weight.weight = NumberFormat::unsignedInt(5);
+  EXPECT_EQ(problemError(p), "rule P4: expected weights of u4, got u5");
+}
+
+TEST(CheckProblem, P5Scale) {
+  MatmulProblem p = goodProblem();
+  p.weight.scale = NumberFormat::e8m0();
+  EXPECT_EQ(problemError(p),
+            "rule P5: expected scales of f16 or bf16, got e8m0");
+}
+
+TEST(CheckProblem, P6Granularity) {
+  const std::string expected = "rule P6: expected a scale for a whole row or "
+                               "for a group of 16, 32 or a multiple of 64 "
+                               "weights, got ";
+  MatmulProblem p = goodProblem();
+  p.weight.granularity = Granularity::group(48);
+  EXPECT_EQ(problemError(p), expected + "a group of 48");
+  p.weight.granularity = Granularity::group(8);
+  EXPECT_EQ(problemError(p), expected + "a group of 8");
+  p.weight.granularity = Granularity::block(128, 128);
+  EXPECT_EQ(problemError(p), expected + "blocks of 128x128");
+  p.weight.granularity = Granularity::perTensor();
+  EXPECT_EQ(problemError(p), expected + "one scale for the whole tensor "
+                                        "(repeat it for every row)");
+}
+
+TEST(CheckProblem, P7ZeroPoint) {
+  MatmulProblem p = goodProblem();
+  p.weight.weight = NumberFormat::signedInt(4);
+  p.weight.zeroPoint = ZeroPointKind::Integer;
+  EXPECT_EQ(problemError(p),
+            "rule P7: expected unsigned weights with zero points, got s4");
+}
+
+TEST(CheckProblem, P8Output) {
+  MatmulProblem p = goodProblem();
+  p.output = NumberFormat::f32();
+  EXPECT_EQ(problemError(p),
+            "rule P8: expected an output of f16 or bf16, got f32");
+}
+
+TEST(CheckProblem, P9Divisors) {
+  MatmulProblem p = goodProblem();
+  p.kDivisor = 16;
+  EXPECT_EQ(problemError(p),
+            "rule P9: expected a divisor of K of 1, 2, 4 or 8, got 16");
+  p = goodProblem();
+  p.n = 1001;
+  EXPECT_EQ(problemError(p),
+            "rule P9: expected a divisor of N that divides 1001, got 8");
+  p.deriveDivisors();
+  EXPECT_EQ(problemError(p), "");
+  // An unknown size has every divisor that is declared.
+  p.n = 0;
+  p.nDivisor = 8;
+  EXPECT_EQ(problemError(p), "");
+}
+
+TEST(CheckConfig, AcceptsTheBase) { EXPECT_EQ(configError(""), ""); }
+
+TEST(CheckConfig, L1Mma) {
+  EXPECT_EQ(configError("mma=m16n8k8"),
+            "rule L1: expected mma=m16n8k16 for bf16 on sm_80, got m16n8k8");
+  MatmulProblem p = goodProblem();
+  p.activation = NumberFormat::f16();
+  EXPECT_EQ(configError(p, "copy=sync,stages=2", "sm_75"),
+            "rule L1: expected mma=m16n8k8 for f16 on sm_75, got m16n8k16");
+  EXPECT_EQ(configError(p, "mma=m16n8k8"), "");
+  EXPECT_EQ(configError(goodProblem(), "mma=m16n8k8", "sm_75"),
+            "rule L1: expected mma=no MMA for bf16 on sm_75, got m16n8k8");
+}
+
+TEST(CheckConfig, L2BlockN) {
+  EXPECT_EQ(configError("block=96x16x256"),
+            "rule L2: expected blockN a multiple of 64, at most 512, got 96");
+  EXPECT_EQ(configError("block=1024x16x256"),
+            "rule L2: expected blockN a multiple of 64, at most 512, got 1024");
+}
+
+TEST(CheckConfig, L3WarpN) {
+  EXPECT_EQ(configError("warp=48x16"),
+            "rule L3: expected warpN of 16, 32 or 64, got 48");
+  EXPECT_EQ(configError("warp=128x16,block=128x16x256"),
+            "rule L3: expected warpN of 16, 32 or 64, got 128");
+}
+
+TEST(CheckConfig, L4BlockM) {
+  EXPECT_EQ(configError("block=64x12x256"),
+            "rule L4: expected blockM a multiple of 8, at most 512, got 12");
+}
+
+TEST(CheckConfig, L5WarpM) {
+  EXPECT_EQ(configError("block=64x24x256"),
+            "rule L5: expected warpM a multiple of 8 that divides blockM (24), "
+            "got 16");
+}
+
+TEST(CheckConfig, L6BlockK) {
+  EXPECT_EQ(configError("block=64x16x96"),
+            "rule L6: expected blockK a multiple of 64, at most 1024, got 96");
+}
+
+TEST(CheckConfig, L7WarpsK) {
+  EXPECT_EQ(configError("warps_k=3"),
+            "rule L7: expected warps_k that divides the 4 64-wide slabs of "
+            "blockK, got 3");
+  EXPECT_EQ(configError("warps_k=8"),
+            "rule L7: expected warps_k that divides the 4 64-wide slabs of "
+            "blockK, got 8");
+}
+
+TEST(CheckConfig, L8Threads) {
+  EXPECT_EQ(configError("block=256x64x256,warps_k=4"),
+            "rule L8: expected 32 to 1024 threads, got 8192 (16 x 4 x 4 "
+            "warps)");
+}
+
+TEST(CheckConfig, L9GroupAgainstBlockK) {
+  MatmulProblem p = goodProblem();
+  p.weight.granularity = Granularity::group(192);
+  EXPECT_EQ(configError(p, "block=64x16x128"),
+            "rule L9: expected blockK a multiple or a divisor of the group "
+            "(192), got 128");
+  EXPECT_EQ(configError(p, "block=64x16x64,warps_k=1"), "");
+  EXPECT_EQ(configError(p, "block=64x16x384"), "");
+}
+
+TEST(CheckConfig, L10EpilogueScale) {
+  EXPECT_EQ(configError("scale=epilogue"),
+            "rule L10: expected scale=operand or accumulator for groups along "
+            "K, got epilogue");
+  MatmulProblem p = goodProblem();
+  p.weight.granularity = Granularity::perChannel();
+  EXPECT_EQ(configError(p, "scale=operand"),
+            "rule L10: expected scale=epilogue for whole-row scales, got "
+            "operand");
+  EXPECT_EQ(configError(p, "scale=epilogue"), "");
+}
+
+TEST(CheckConfig, L11OperandScale) {
+  MatmulProblem p = goodProblem();
+  p.weight.scale = NumberFormat::f16();
+  EXPECT_EQ(configError(p, "scale=operand"),
+            "rule L11: expected scale=accumulator for f16 scales and bf16 "
+            "activations, got operand");
+}
+
+TEST(CheckConfig, L12Copy) {
+  MatmulProblem p = goodProblem();
+  p.activation = NumberFormat::f16();
+  EXPECT_EQ(configError(p, "mma=m16n8k8", "sm_75"),
+            "rule L12: expected copy=sync on sm_75, got cp.async");
+}
+
+TEST(CheckConfig, L13Stages) {
+  EXPECT_EQ(configError("stages=9"), "rule L13: expected 2 to 8 stages, got 9");
+  EXPECT_EQ(configError("stages=1"), "rule L13: expected 2 to 8 stages, got 1");
+  EXPECT_EQ(configError("copy=sync,stages=3"),
+            "rule L13: expected 2 stages with copy=sync, got 3");
+  EXPECT_EQ(configError("copy=sync,stages=2"), "");
+}
+
+TEST(CheckConfig, L14Accumulators) {
+  EXPECT_EQ(configError("block=64x64x64,warp=64x64,warps_k=1,scale=operand"),
+            "");
+  EXPECT_EQ(configError("block=64x64x64,warp=64x64,warps_k=1"),
+            "rule L14: expected at most 128 accumulator registers a thread (a "
+            "smaller warp tile), got 256");
+}
+
+TEST(CheckConfig, L15SharedMemory) {
+  EXPECT_EQ(configError("block=128x64x512,warp=32x32,stages=3"),
+            "rule L15: expected at most 166912 bytes of shared memory on "
+            "sm_80, got 297984");
+  EXPECT_EQ(configError("block=64x64x256,warp=32x32,stages=4"), "");
+  EXPECT_EQ(configError("block=64x64x256,warp=32x32,stages=4", "sm_86"),
+            "rule L15: expected at most 101376 bytes of shared memory on "
+            "sm_86, got 164864");
+}
+
+TEST(CheckConfig, L16Registers) {
+  EXPECT_EQ(configError("block=256x128x128,warp=64x64,warps_k=2,stages=2,"
+                        "scale=operand",
+                        "sm_90"),
+            "rule L16: expected at most 255 registers a thread and 65536 a "
+            "block, got 240 a thread, 122880 a block");
+}
+
+TEST(CheckConfig, L17SplitK) {
+  EXPECT_EQ(configError("split_k=65"),
+            "rule L17: expected split_k from 1 to 64, got 65");
+  EXPECT_EQ(configError("split_k=64"), "");
+}
+
+// What text cannot say, an attribute in the IR can.
+TEST(CheckConfig, NonPositiveFields) {
+  int32_t KernelConfig::*fields[] = {
+      &KernelConfig::blockN, &KernelConfig::blockM, &KernelConfig::blockK,
+      &KernelConfig::warpN,  &KernelConfig::warpM,  &KernelConfig::warpsK,
+      &KernelConfig::stages, &KernelConfig::splitK};
+  KernelConfig good;
+  good.copy = CopyKind::CpAsync;
+  good.scale = ScalePlacement::Accumulator;
+  ASSERT_EQ(firstViolatedRule(goodProblem(), good, target("sm_80")), 0u);
+  for (auto field : fields)
+    for (int32_t value : {0, -1, -64, INT32_MIN, INT32_MAX}) {
+      KernelConfig c = good;
+      c.*field = value;
+      EXPECT_NE(llvm::toString(checkConfig(goodProblem(), c, target("sm_80"))),
+                "");
+    }
+}
+
+} // namespace
