@@ -1,4 +1,5 @@
-//===- NumberFormat.h - Bit-level description of a number format -*- C++ -*-===//
+//===- NumberFormat.h - Bit-level description of a number format -*- C++
+//-*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
