@@ -1,0 +1,17 @@
+#!/bin/sh
+# Builds the program that runs instructions on a Hopper GPU:
+#   scripts/hardware_truth/build.sh OUTPUT [BUILD_FOLDER]
+# Then, on a machine with the GPU: OUTPUT test/data/hardware
+# Needs nvcc of CUDA 12.8 or newer; the program needs the driver only.
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+output=${1:?usage: build.sh OUTPUT [BUILD_FOLDER]}
+build=${2:-$(mktemp -d)}
+mkdir -p "$build"
+objects=
+for name in Main Arithmetic Convert Integer Matrix Mma Wgmma Tensor; do
+  nvcc -std=c++17 -O1 -gencode arch=compute_90a,code=sm_90a \
+    -diag-suppress 550,177 -c "$here/$name.cu" -o "$build/$name.o"
+  objects="$objects $build/$name.o"
+done
+nvcc -gencode arch=compute_90a,code=sm_90a -cudart static $objects -o "$output"
