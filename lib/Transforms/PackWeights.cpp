@@ -1,0 +1,103 @@
+//===- PackWeights.cpp - Bring operands into the packed layout --*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "Humming/Transforms/Passes.h"
+#include "Humming/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+#define DEBUG_TYPE "hquant-pack-weights"
+
+namespace humming {
+#define GEN_PASS_DEF_PACKWEIGHTSPASS
+#include "Humming/Transforms/Passes.h.inc"
+} // namespace humming
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+/// Packs the operands of a matmul:
+///   matmul(x, w, s, z) -> matmul(x, pack(w), pack(s), pack(z))
+struct PackMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.isPacked())
+      return rewriter.notifyMatchFailure(op, "operands are packed");
+    if (op.getQuantType().getGranularity().rows != 1)
+      return rewriter.notifyMatchFailure(op, "several rows share one scale");
+
+    MatmulProblem problem = op.getProblem();
+    auto layout =
+        PackedLayoutAttr::get(op.getContext(), problem.activation.bits,
+                              problem.weight.weight.bits, PackedRole::Weights);
+    auto pack = [&](OpOperand &operand, PackedRole role) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      // Folds if the operand is a constant, which may then be unused.
+      Value packed = rewriter.createOrFold<PackOp>(
+          op.getLoc(), layout.withRole(role).getPackedType(type),
+          operand.get());
+      Operation *source = operand.get().getDefiningOp();
+      rewriter.modifyOpInPlace(op, [&] { operand.set(packed); });
+      if (source && source->hasTrait<OpTrait::ConstantLike>() &&
+          source->use_empty())
+        rewriter.eraseOp(source);
+    };
+    rewriter.setInsertionPoint(op);
+    pack(op.getWeightsMutable(), PackedRole::Weights);
+    pack(op.getScalesMutable(), PackedRole::Scales);
+    if (op.getZeroPoints())
+      pack(*op.getZeroPointsMutable().begin(), PackedRole::ZeroPoints);
+    return success();
+  }
+};
+
+struct PackWeightsPass : humming::impl::PackWeightsPassBase<PackWeightsPass> {
+  using PackWeightsPassBase::PackWeightsPassBase;
+
+  void runOnOperation() override {
+    SmallVector<MatmulOp> work;
+    bool failed = false;
+    getOperation()->walk([&](MatmulOp op) {
+      if (op.isPacked())
+        return;
+      work.push_back(op);
+      if (op.getQuantType().getGranularity().rows == 1)
+        return;
+      failed = true;
+      op.emitOpError("expected one scale per row (group or channel) to pack, "
+                     "got ")
+          << GranularityAttr::get(op.getContext(),
+                                  op.getQuantType().getGranularity())
+          << "; repeat the scales for every row";
+    });
+    if (failed)
+      return signalPassFailure();
+
+    RewritePatternSet patterns(&getContext());
+    populatePackWeightsPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+
+    numPacked += work.size();
+    for (MatmulOp op : work)
+      for (Value operand :
+           {op.getWeights(), op.getScales(), op.getZeroPoints()})
+        if (operand && !operand.getDefiningOp<PackOp>())
+          ++numFolded;
+  }
+};
+} // namespace
+
+void humming::populatePackWeightsPatterns(RewritePatternSet &patterns) {
+  patterns.add<PackMatmul>(patterns.getContext());
+}
