@@ -5,6 +5,7 @@
 #   ptxas       an assembler of the CUDA toolkit is installed
 #   nvjitlink   libnvJitLink.so can be loaded
 #   cuda        HUMMING_TEST_DEVICE names a CUDA device to run on
+#   static      a HUMMING_STATIC build
 #   package     a development build, which installs a package and the plugin
 #
 # Substitutions: %python, %llvm_tools, %mlir_include, %cmake, %cxx, %cc, %humming_src,
@@ -90,6 +91,8 @@ if find_nvjitlink():
     config.available_features.add("nvjitlink")
 if os.environ.get("HUMMING_TEST_DEVICE"):
     config.available_features.add("cuda")
+if config.humming_static:
+    config.available_features.add("static")
 if config.humming_enable_compiler:
     config.available_features.add("compiler")
     if not config.humming_static:
