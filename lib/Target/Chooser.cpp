@@ -143,7 +143,7 @@ llvm::Expected<llvm::SmallVector<RankedConfig, 0>>
 humming::chooseConfig(const MatmulProblem &problem, const TargetInfo &target,
                       unsigned keep) {
   if (llvm::Error error = checkProblem(problem, target))
-    return std::move(error);
+    return error;
   keep = std::max(keep, 1u);
 
   // Times are compared in whole nanoseconds, and the first of equals wins: the
