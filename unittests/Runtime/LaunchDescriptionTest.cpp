@@ -1,0 +1,169 @@
+//===- LaunchDescriptionTest.cpp - Tests of the launch description -*- C++
+//-*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeDriver.h"
+#include "gtest/gtest.h"
+
+using namespace humming;
+using namespace llvm;
+
+namespace {
+
+std::string errorOf(Error error) { return toString(std::move(error)); }
+template <typename T>
+std::string errorOf(Expected<T> value) {
+  return value ? "" : toString(value.takeError());
+}
+
+TEST(LaunchDescription, GridFollowsSizes) {
+  LaunchDescription d = makeLaunchDescription();
+  EXPECT_EQ(d.grid(1, 1), (LaunchDescription::Grid{1, 1, 2}));
+  EXPECT_EQ(d.grid(16, 128), (LaunchDescription::Grid{1, 1, 2}));
+  EXPECT_EQ(d.grid(17, 129), (LaunchDescription::Grid{2, 2, 2}));
+  EXPECT_EQ(d.grid(1024, 8192), (LaunchDescription::Grid{64, 64, 2}));
+  EXPECT_TRUE(d.grid(0, 128).empty());
+}
+
+TEST(LaunchDescription, WorkspaceIsCountersThenPartials) {
+  LaunchDescription d = makeLaunchDescription();
+  // 2 x 2 counters of 4 bytes, padded to 256; 2 partials of 17 x 129 floats.
+  EXPECT_EQ(d.counterBytes(17, 129), 256);
+  EXPECT_EQ(d.workspaceBytes(17, 129), 256 + 2 * 17 * 129 * 4);
+  // 64 x 64 counters fill 16384 bytes without padding.
+  EXPECT_EQ(d.counterBytes(1024, 8192), 16384);
+  EXPECT_EQ(d.workspaceBytes(0, 128), 0);
+  // No 32-bit overflow: 2 * 100000 * 50000 * 4 bytes is about 40 GB.
+  EXPECT_EQ(d.workspaceBytes(100000, 50000) - d.counterBytes(100000, 50000),
+            40000000000);
+  d.splitK = 1;
+  EXPECT_EQ(d.workspaceBytes(17, 129), 0);
+  EXPECT_EQ(d.counterBytes(17, 129), 0);
+}
+
+TEST(LaunchDescription, JsonRoundTrip) {
+  LaunchDescription d = makeLaunchDescription();
+  d.hasBias = true;
+  d.zeroPoint = "float";
+  d.granularity = "128x128";
+  d.notes = {"a \"quoted\" note", "another\nline"};
+  Expected<LaunchDescription> back = LaunchDescription::parse(d.str());
+  ASSERT_TRUE(bool(back)) << errorOf(std::move(back));
+  EXPECT_EQ(*back, d);
+  EXPECT_EQ(back->str(), d.str());
+}
+
+TEST(LaunchDescription, EveryMissingFieldIsNamed) {
+  json::Value whole = makeLaunchDescription().toJSON();
+  for (const auto &field : *whole.getAsObject()) {
+    json::Value part = whole;
+    std::string name = StringRef(field.first).str();
+    part.getAsObject()->erase(name);
+    std::string message = errorOf(LaunchDescription::fromJSON(part));
+    EXPECT_EQ(message, "launch description: missing field '" + name + "'");
+  }
+}
+
+TEST(LaunchDescription, EveryMistypedFieldIsNamed) {
+  json::Value whole = makeLaunchDescription().toJSON();
+  for (const auto &field : *whole.getAsObject()) {
+    json::Value changed = whole;
+    std::string name = StringRef(field.first).str();
+    (*changed.getAsObject())[name] = json::Object{};
+    std::string message = errorOf(LaunchDescription::fromJSON(changed));
+    EXPECT_NE(message.find("launch description: " + name + ": expected"),
+              std::string::npos)
+        << message;
+  }
+}
+
+TEST(LaunchDescription, RefusesUnknownFieldVersionAndOrder) {
+  json::Value value = makeLaunchDescription().toJSON();
+  (*value.getAsObject())["extra"] = 1;
+  EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
+            "launch description: unknown field 'extra'");
+  // The version is what a reader must hear of first.
+  (*value.getAsObject())["format_version"] = 2;
+  EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
+            "launch description: format_version: expected 1, got 2");
+
+  value = makeLaunchDescription().toJSON();
+  json::Array &arguments = *value.getAsObject()->getArray("arguments");
+  std::swap(arguments[0], arguments[1]);
+  std::string message = errorOf(LaunchDescription::fromJSON(value));
+  EXPECT_NE(message.find("arguments: expected [x, w, scales"),
+            std::string::npos)
+      << message;
+}
+
+TEST(LaunchDescription, RefusesBadText) {
+  EXPECT_NE(errorOf(LaunchDescription::parse("")).find("not JSON"),
+            std::string::npos);
+  EXPECT_NE(errorOf(LaunchDescription::parse("[1]")).find("JSON object"),
+            std::string::npos);
+  std::string text = makeLaunchDescription().str();
+  for (size_t length = 0; length + 2 < text.size(); length += 7)
+    EXPECT_NE(errorOf(LaunchDescription::parse(text.substr(0, length))), "");
+  // Deep nesting must not exhaust the stack.
+  EXPECT_NE(errorOf(LaunchDescription::parse(std::string(1 << 20, '[')))
+                .find("nests deeper"),
+            std::string::npos);
+}
+
+TEST(LaunchDescription, VerifyChecksEveryField) {
+  auto broken = [](auto change) {
+    LaunchDescription d = makeLaunchDescription();
+    change(d);
+    return errorOf(d.verify());
+  };
+  EXPECT_EQ(errorOf(makeLaunchDescription().verify()), "");
+  using D = LaunchDescription;
+  std::pair<const char *, std::string> cases[] = {
+      {"kernel:", broken([](D &d) { d.kernelName = ""; })},
+      {"kernel:", broken([](D &d) { d.kernelName = "a-b"; })},
+      {"kernel:", broken([](D &d) { d.kernelName = "1a"; })},
+      {"chip:", broken([](D &d) { d.chip = "gfx90"; })},
+      {"ptx_version:", broken([](D &d) { d.ptxVersion = 0; })},
+      {"block_threads:", broken([](D &d) { d.blockThreads = 100; })},
+      {"block_threads:", broken([](D &d) { d.blockThreads = 2048; })},
+      {"shared_bytes:", broken([](D &d) { d.sharedBytes = 1u << 30; })},
+      {"block_n:", broken([](D &d) { d.blockN = 0; })},
+      {"block_m:", broken([](D &d) { d.blockM = -8; })},
+      {"split_k:", broken([](D &d) { d.splitK = 0; })},
+      {"activation:", broken([](D &d) { d.activation = "f17"; })},
+      {"weight:", broken([](D &d) { d.weight = "u9"; })},
+      {"scale:", broken([](D &d) { d.scale = ""; })},
+      {"output:", broken([](D &d) { d.output = "e9m9"; })},
+      {"granularity:", broken([](D &d) { d.granularity = "12x"; })},
+      {"zero_point:", broken([](D &d) { d.zeroPoint = "maybe"; })},
+      {"k_divisor:", broken([](D &d) { d.kDivisor = 3; })},
+      {"n_divisor:", broken([](D &d) { d.nDivisor = 16; })},
+  };
+  for (const auto &[field, message] : cases)
+    EXPECT_NE(message.find(field), std::string::npos)
+        << field << " -> " << message;
+}
+
+TEST(LaunchDescription, FormatNames) {
+  std::pair<const char *, unsigned> good[] = {
+      {"u1", 1},   {"u8", 8},   {"s2", 2},   {"e4m3", 8},  {"e2m1", 4},
+      {"e3m2", 6}, {"e8m0", 8}, {"f16", 16}, {"bf16", 16}, {"f32", 32}};
+  for (auto [name, bits] : good) {
+    Expected<unsigned> got = parseFormatBits(name);
+    ASSERT_TRUE(bool(got)) << name;
+    EXPECT_EQ(*got, bits) << name;
+  }
+  for (const char *name : {"", "u0", "u9", "s1", "e0m3", "e5m5", "u4 ", "U4"})
+    EXPECT_NE(errorOf(parseFormatBits(name)), "") << name;
+  EXPECT_EQ(cantFail(parseChipNumber("sm_90a")), 90u);
+  EXPECT_EQ(cantFail(parseChipNumber("sm_120")), 120u);
+  for (const char *name : {"", "sm_", "sm_9", "sm_9000", "90", "sm_xx"})
+    EXPECT_NE(errorOf(parseChipNumber(name)), "") << name;
+}
+
+} // namespace
