@@ -1,0 +1,205 @@
+//===- ProblemFlags.cpp - The problem on the command line -----------------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProblemFlags.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace humming {
+
+/// N, K and M are 32-bit arguments of the kernel.
+static constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
+
+static Error flagError(StringRef flag, const Twine &message) {
+  return createStringError(inconvertibleErrorCode(),
+                           "--" + flag + ": " + message);
+}
+
+/// Puts the flag's name before another library's message.
+static Error atFlag(StringRef flag, Error error) {
+  return flagError(flag, toString(std::move(error)));
+}
+
+Expected<int64_t> parseIntegerFlag(StringRef flag, StringRef text,
+                                   int64_t least, int64_t most) {
+  int64_t value;
+  if (text.getAsInteger(10, value) || value < least || value > most)
+    return flagError(flag, "expected an integer from " + Twine(least) + " to " +
+                               Twine(most) + ", got '" + text + "'");
+  return value;
+}
+
+Expected<SmallVector<int64_t>> parseIntegerListFlag(StringRef flag,
+                                                    StringRef text,
+                                                    int64_t least,
+                                                    int64_t most) {
+  SmallVector<int64_t> values;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    Expected<int64_t> value = parseIntegerFlag(flag, part.trim(), least, most);
+    if (!value)
+      return value.takeError();
+    values.push_back(*value);
+  }
+  return values;
+}
+
+ProblemFlags::ProblemFlags()
+    : category("Problem",
+               "What is computed: C[M,N] = X[M,K] * dequant(W[N,K])^T + bias"),
+      chip("chip", cl::desc("Target: sm_75, sm_80, ..."), cl::init("sm_90"),
+           cl::value_desc("sm_XX"), cl::cat(category)),
+      activation("a", cl::desc("Format of the activations"), cl::init("bf16"),
+                 cl::value_desc("format"), cl::cat(category)),
+      weight("w", cl::desc("Format of the weights: u1..u8, s2..s8, eXmY"),
+             cl::init("u4"), cl::value_desc("format"), cl::cat(category)),
+      scale("scale", cl::desc("Format of the weight scales"), cl::init("bf16"),
+            cl::value_desc("format"), cl::cat(category)),
+      group("group",
+            cl::desc("Weights that share a scale: G along K, 0 = one scale per "
+                     "output channel, -1 = one per tensor, NxK = blocks"),
+            cl::init("128"), cl::value_desc("G"), cl::cat(category)),
+      zeroPoint("zero-point", cl::desc("Zero points: none, int or float"),
+                cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
+      output("c", cl::desc("Format of the output"), cl::init("bf16"),
+             cl::value_desc("format"), cl::cat(category)),
+      tokensFlag("m", cl::desc("Tokens; tools that run take a list: 1,16,64"),
+                 cl::value_desc("M"), cl::cat(category)),
+      nFlag("n", cl::desc("Output features"), cl::value_desc("N"),
+            cl::cat(category)),
+      kFlag("k", cl::desc("Input features"), cl::value_desc("K"),
+            cl::cat(category)),
+      shapeFlag("shape", cl::desc("In place of --n and --k: a list of shapes"),
+                cl::value_desc("NxK,..."), cl::cat(category)),
+      configFlag("config",
+                 cl::desc("Lowering config in place of the chooser's; keys may "
+                          "be left out"),
+                 cl::value_desc("key=value,..."), cl::cat(category)),
+      bias("bias", cl::desc("Add a bias, in the output's format"),
+           cl::cat(category)) {}
+
+static Error parseFormat(StringRef flag, StringRef text, NumberFormat &out) {
+  Expected<NumberFormat> format = NumberFormat::parse(text);
+  if (!format)
+    return atFlag(flag, format.takeError());
+  out = *format;
+  return Error::success();
+}
+
+Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
+  MatmulProblem problem;
+  if (Error error = parseFormat("a", activation, problem.activation))
+    return std::move(error);
+  if (Error error = parseFormat("w", weight, problem.weight.weight))
+    return std::move(error);
+  if (Error error = parseFormat("scale", scale, problem.weight.scale))
+    return std::move(error);
+  if (Error error = parseFormat("c", output, problem.output))
+    return std::move(error);
+  Expected<Granularity> granularity = Granularity::parse(group);
+  if (!granularity)
+    return atFlag("group", granularity.takeError());
+  problem.weight.granularity = *granularity;
+  Expected<ZeroPointKind> kind = parseZeroPointKind(zeroPoint);
+  if (!kind)
+    return atFlag("zero-point", kind.takeError());
+  problem.weight.zeroPoint = *kind;
+  problem.hasBias = bias;
+  problem.n = shape.n;
+  problem.k = shape.k;
+  problem.m = m;
+  if (shape.n > 0 && shape.k > 0)
+    problem.deriveDivisors();
+  return problem;
+}
+
+Expected<MatmulProblem> ProblemFlags::problem() const {
+  Shape shape;
+  if (nFlag.getNumOccurrences() || kFlag.getNumOccurrences() ||
+      shapeFlag.getNumOccurrences()) {
+    Expected<SmallVector<Shape>> given = shapes();
+    if (!given)
+      return given.takeError();
+    shape = given->front();
+  }
+  Expected<SmallVector<int64_t>> m = tokens();
+  if (!m)
+    return m.takeError();
+  return problem(shape, m->empty() ? 0 : m->front());
+}
+
+Expected<const TargetInfo *> ProblemFlags::target() const {
+  Expected<const TargetInfo *> info = getTargetInfo(chip);
+  if (!info)
+    return atFlag("chip", info.takeError());
+  return *info;
+}
+
+Expected<SmallVector<int64_t>> ProblemFlags::tokens() const {
+  StringRef text =
+      tokensFlag.getNumOccurrences() ? StringRef(tokensFlag) : defaultTokens;
+  if (text.empty() && !tokensFlag.getNumOccurrences())
+    return SmallVector<int64_t>();
+  return parseIntegerListFlag("m", text, 0, kMaxSize);
+}
+
+Expected<SmallVector<Shape>> ProblemFlags::shapes() const {
+  SmallVector<Shape> result;
+  bool hasPair = nFlag.getNumOccurrences() || kFlag.getNumOccurrences();
+  if (shapeFlag.getNumOccurrences()) {
+    if (hasPair)
+      return flagError("shape", "expected either --shape or --n and --k, got "
+                                "both");
+    SmallVector<StringRef> parts;
+    StringRef(shapeFlag).split(parts, ',');
+    for (StringRef part : parts) {
+      auto [n, k] = part.trim().split('x');
+      Shape shape;
+      if (n.getAsInteger(10, shape.n) || k.getAsInteger(10, shape.k) ||
+          shape.n < 1 || shape.k < 1 || shape.n > kMaxSize ||
+          shape.k > kMaxSize)
+        return flagError("shape", "expected NxK with N and K from 1 to " +
+                                      Twine(kMaxSize) + ", got '" + part + "'");
+      result.push_back(shape);
+    }
+    return result;
+  }
+  if (!nFlag.getNumOccurrences())
+    return flagError("n", "expected a number of output features, got nothing");
+  if (!kFlag.getNumOccurrences())
+    return flagError("k", "expected a number of input features, got nothing");
+  Expected<int64_t> n = parseIntegerFlag("n", nFlag, 1, kMaxSize);
+  if (!n)
+    return n.takeError();
+  Expected<int64_t> k = parseIntegerFlag("k", kFlag, 1, kMaxSize);
+  if (!k)
+    return k.takeError();
+  result.push_back({*n, *k});
+  return result;
+}
+
+Expected<std::optional<KernelConfig>>
+ProblemFlags::config(const KernelConfig &base) const {
+  if (!hasConfig())
+    return std::nullopt;
+  Expected<KernelConfig> parsed = KernelConfig::parse(configFlag, base);
+  if (!parsed)
+    return atFlag("config", parsed.takeError());
+  return *parsed;
+}
+
+void parseCommandLine(int argc, char **argv, StringRef overview,
+                      ArrayRef<const cl::OptionCategory *> keep) {
+  // The libraries of LLVM register options of their own.
+  cl::HideUnrelatedOptions(keep);
+  cl::ParseCommandLineOptions(argc, argv, overview);
+}
+
+} // namespace humming

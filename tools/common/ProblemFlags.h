@@ -1,0 +1,83 @@
+//===- ProblemFlags.h - The problem on the command line ---------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One spelling of the problem for all tools:
+//
+//   --chip sm_90 --a bf16 --w u4 --scale bf16 --group 128
+//   --zero-point none|int|float --c bf16 [--bias] --n N --k K [--m M,...]
+//   [--config STRING]
+//
+// A tool makes one ProblemFlags in main() before it parses its command line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_TOOLS_COMMON_PROBLEMFLAGS_H
+#define HUMMING_TOOLS_COMMON_PROBLEMFLAGS_H
+
+#include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/TargetInfo.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+
+namespace humming {
+
+/// N and K of one weight matrix.
+struct Shape {
+  int64_t n = 0, k = 0;
+};
+
+class ProblemFlags {
+public:
+  ProblemFlags();
+
+  /// The problem with m, n and k of the first given size; n and k are 0 where
+  /// not given. Error: "--flag: expected ..., got ...".
+  llvm::Expected<MatmulProblem> problem() const;
+  /// The same for a given size; derives the divisors from it.
+  llvm::Expected<MatmulProblem> problem(Shape shape, int64_t m) const;
+  /// `--chip`. Error: names the flag and the known chips.
+  llvm::Expected<const TargetInfo *> target() const;
+  /// `--m`, or nothing.
+  llvm::Expected<llvm::SmallVector<int64_t>> tokens() const;
+  /// `--n` and `--k`, or each `--shape NxK`. Error: neither, or both.
+  llvm::Expected<llvm::SmallVector<Shape>> shapes() const;
+  /// `--config`, completed by `base`; nothing if it was not given.
+  llvm::Expected<std::optional<KernelConfig>>
+  config(const KernelConfig &base) const;
+  bool hasConfig() const { return configFlag.getNumOccurrences() != 0; }
+  /// Sets `--m`'s default, for tools that run something.
+  void setDefaultTokens(llvm::StringRef text) { defaultTokens = text.str(); }
+
+  llvm::cl::OptionCategory category;
+  llvm::cl::opt<std::string> chip, activation, weight, scale, group, zeroPoint,
+      output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
+  llvm::cl::opt<bool> bias;
+
+private:
+  std::string defaultTokens;
+};
+
+/// Parses an integer in [least, most]. Error: "--flag: expected ..., got ...".
+llvm::Expected<int64_t> parseIntegerFlag(llvm::StringRef flag,
+                                         llvm::StringRef text, int64_t least,
+                                         int64_t most);
+/// The same for a comma-separated list, at least one.
+llvm::Expected<llvm::SmallVector<int64_t>>
+parseIntegerListFlag(llvm::StringRef flag, llvm::StringRef text, int64_t least,
+                     int64_t most);
+/// Hides options that are not the tool's own and parses. Exits on --help and on
+/// an unknown option (with a message that names it).
+void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
+                      llvm::ArrayRef<const llvm::cl::OptionCategory *> keep);
+
+} // namespace humming
+
+#endif // HUMMING_TOOLS_COMMON_PROBLEMFLAGS_H
