@@ -239,7 +239,13 @@ struct ConvertHQuantToNVVMPass
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    return applyPartialConversion(module, target, std::move(patterns));
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return failure();
+    module.walk([](UnrealizedConversionCastOp cast) {
+      if (cast->use_empty())
+        cast.erase();
+    });
+    return success();
   }
 
   LogicalResult lowerControlFlow(gpu::GPUModuleOp module) {

@@ -1,0 +1,316 @@
+//===- PipelineCopies.cpp - Overlap copies with the K loop ------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The tile program copies, waits, computes, waits. This pass gives every tile
+// `stages` buffers and issues the copy of trip i + stages - 1 in trip i.
+//
+// With cp.async (S stages), the buffer of trip i is i mod S:
+//
+//   copies of trips 0 .. S-2, one group each
+//   for i:   wait until S-2 groups are pending     trip i has landed (this thread)
+//            barrier                               ... for all threads; and all have
+//                                                  left trip i-1, whose buffer is free
+//            copies of trip i+S-1; close the group
+//            compute trip i
+//   wait for all                                   the buffers' memory is reused
+//
+// A group is closed in every trip, even when nothing is left to copy (all cells of
+// such a tile are out of bounds, so nothing is read), so that the count of pending
+// groups is the same in every trip.
+//
+// Without (S = 2), the loads of trip i+1 go to registers before trip i is computed
+// and to the other buffer after it:
+//
+//   fetch and put trip 0; barrier
+//   for i:   fetch trip i+1; compute trip i; put into the other buffer; barrier
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "Humming/Transforms/Passes.h"
+#include "Humming/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#define DEBUG_TYPE "hquant-pipeline-copies"
+
+namespace humming {
+#define GEN_PASS_DEF_PIPELINECOPIESPASS
+#include "Humming/Transforms/Passes.h.inc"
+} // namespace humming
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+
+/// One K loop and its parts.
+struct CopyLoop {
+  scf::ForOp loop;
+  SmallVector<CopyTileOp> copies;
+  gpu::BarrierOp afterCopies, afterCompute;
+
+  /// Recognises `copies, barrier, compute, barrier, yield`.
+  static FailureOr<CopyLoop> match(scf::ForOp loop) {
+    CopyLoop result;
+    result.loop = loop;
+    for (Operation &op : *loop.getBody()) {
+      if (auto copy = dyn_cast<CopyTileOp>(op)) {
+        if (result.afterCopies)
+          return copy.emitOpError(
+              "expected all copies before the loop's first barrier");
+        if (copy.getStage() || copy.getAsync())
+          return copy.emitOpError("expected a copy without stage and async; is "
+                                  "the loop pipelined already?");
+        result.copies.push_back(copy);
+      } else if (auto barrier = dyn_cast<gpu::BarrierOp>(op)) {
+        if (!result.afterCopies)
+          result.afterCopies = barrier;
+        else
+          result.afterCompute = barrier;
+      }
+    }
+    if (!result.afterCompute ||
+        result.afterCompute->getNextNode() != loop.getBody()->getTerminator())
+      return loop.emitOpError("expected copies, a barrier, the computation and "
+                              "a barrier before the end of the K loop");
+    return result;
+  }
+};
+
+class Pipeliner {
+public:
+  Pipeliner(CopyLoop parts, int64_t stages, bool async)
+      : parts(parts), stages(stages), async(async), b(parts.loop) {}
+
+  void run();
+
+private:
+  Value constant(int64_t v) {
+    return arith::ConstantIntOp::create(b, loc(), v, 32);
+  }
+  Location loc() { return parts.loop.getLoc(); }
+
+  /// Clones copy `copy` (and the arithmetic it needs) for trip `trip`.
+  CopyTileOp cloneFor(CopyTileOp copy, Value trip, IRMapping &mapping);
+  void issueAsync(Value trip, Value stage);
+  SmallVector<FetchTileOp> fetch(Value trip);
+  void put(MutableArrayRef<FetchTileOp> fetched, Value stage);
+  void stageBuffers();
+  scf::ForOp rebuildLoop(ArrayRef<Value> counters);
+  Value next(Value stage);
+
+  CopyLoop parts;
+  int64_t stages;
+  bool async;
+  OpBuilder b;
+};
+
+CopyTileOp Pipeliner::cloneFor(CopyTileOp copy, Value trip,
+                               IRMapping &mapping) {
+  mapping.map(parts.loop.getInductionVar(), trip);
+  // Operands computed inside the loop depend on the trip through pure ops only.
+  std::function<void(Value)> prepare = [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op || mapping.contains(v) || op->getBlock() != parts.loop.getBody())
+      return;
+    for (Value operand : op->getOperands())
+      prepare(operand);
+    b.clone(*op, mapping);
+  };
+  for (Value operand : copy->getOperands())
+    prepare(operand);
+  return cast<CopyTileOp>(b.clone(*copy, mapping));
+}
+
+void Pipeliner::issueAsync(Value trip, Value stage) {
+  IRMapping mapping;
+  for (CopyTileOp copy : parts.copies) {
+    CopyTileOp clone = cloneFor(copy, trip, mapping);
+    clone.getStageMutable().assign(stage);
+    clone.setAsync(true);
+  }
+  CommitCopiesOp::create(b, loc());
+}
+
+SmallVector<FetchTileOp> Pipeliner::fetch(Value trip) {
+  IRMapping mapping;
+  SmallVector<FetchTileOp> result;
+  for (CopyTileOp copy : parts.copies) {
+    CopyTileOp clone = cloneFor(copy, trip, mapping);
+    auto type = VectorType::get({clone.getChunksPerThread(), 4},
+                                b.getI32Type());
+    result.push_back(FetchTileOp::create(
+        b, clone.getLoc(), type, clone.getSource(), clone.getRow(),
+        clone.getColumn(), clone.getRowBound(), clone.getColumnBound(),
+        clone.getStride(), clone.getCellBytes(), clone.getTileRows(),
+        clone.getTileColumns(), clone.getGranule(), clone.getThreads()));
+    clone.erase();
+  }
+  return result;
+}
+
+void Pipeliner::put(MutableArrayRef<FetchTileOp> fetched, Value stage) {
+  for (auto [copy, chunks] : llvm::zip(parts.copies, fetched))
+    PutTileOp::create(b, copy.getLoc(), chunks.getChunks(), copy.getDest(),
+                      stage, copy.getCellBytes(), copy.getTileRows(),
+                      copy.getTileColumns(), copy.getThreads(),
+                      copy.getSwizzle());
+}
+
+/// Multiplies the buffers that are copied into.
+void Pipeliner::stageBuffers() {
+  for (CopyTileOp copy : parts.copies) {
+    auto type = cast<MemRefType>(copy.getDest().getType());
+    copy.getDest().setType(MemRefType::get({stages, type.getDimSize(0)},
+                                           type.getElementType(), AffineMap(),
+                                           type.getMemorySpace()));
+  }
+}
+
+/// The loop with `counters` as further iteration arguments, body moved over;
+/// the copies and both barriers are still in it.
+scf::ForOp Pipeliner::rebuildLoop(ArrayRef<Value> counters) {
+  scf::ForOp old = parts.loop;
+  SmallVector<Value> init(old.getInitArgs());
+  init.append(counters.begin(), counters.end());
+  auto loop = scf::ForOp::create(b, loc(), old.getLowerBound(),
+                                 old.getUpperBound(), old.getStep(), init);
+  loop->setDiscardableAttrs(old->getDiscardableAttrDictionary());
+  Block *body = loop.getBody();
+  SmallVector<Value> arguments(
+      body->getArguments().drop_back(counters.size()));
+  for (auto [from, to] : llvm::zip(old.getBody()->getArguments(), arguments))
+    from.replaceAllUsesWith(to);
+  body->getOperations().splice(body->end(), old.getBody()->getOperations());
+  old->replaceAllUsesWith(loop.getResults().take_front(old.getNumResults()));
+  old->erase();
+  parts.loop = loop;
+  return loop;
+}
+
+Value Pipeliner::next(Value stage) {
+  Value one = arith::AddIOp::create(b, loc(), stage, constant(1));
+  if (stages == 2)
+    return arith::XOrIOp::create(b, loc(), stage, constant(1));
+  Value wrap = arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::eq, one,
+                                     constant(stages));
+  return arith::SelectOp::create(b, loc(), wrap, constant(0), one);
+}
+
+void Pipeliner::run() {
+  stageBuffers();
+  Value first = parts.loop.getLowerBound();
+  SmallVector<Value> counters;
+  if (async) {
+    for (int64_t s = 0; s < stages - 1; ++s)
+      issueAsync(arith::AddIOp::create(b, loc(), first, constant(s)),
+                 constant(s));
+    counters = {constant(0), constant(stages - 1)}; // read, write
+  } else {
+    SmallVector<FetchTileOp> fetched = fetch(first);
+    put(fetched, constant(0));
+    gpu::BarrierOp::create(b, loc());
+    counters = {constant(0)};
+  }
+
+  scf::ForOp loop = rebuildLoop(counters);
+  Value read = loop.getBody()->getArgument(loop.getBody()->getNumArguments() -
+                                           counters.size());
+  // Everything that reads a staged buffer reads the current stage.
+  SmallPtrSet<Value, 4> buffers;
+  for (CopyTileOp copy : parts.copies)
+    buffers.insert(copy.getDest());
+  loop.walk([&](Operation *op) {
+    TypeSwitch<Operation *>(op)
+        .Case<LoadWeightsOp, LoadActivationsOp, LoadScalesOp>([&](auto load) {
+          if (buffers.contains(load.getTile()))
+            load.getStageMutable().assign(read);
+        });
+  });
+
+  Operation *yield = loop.getBody()->getTerminator();
+  if (async) {
+    Value write = loop.getBody()->getArguments().back();
+    b.setInsertionPoint(parts.afterCopies);
+    WaitCopiesOp::create(b, loc(), stages - 2);
+    b.setInsertionPointAfter(parts.afterCopies);
+    issueAsync(arith::AddIOp::create(b, loc(), loop.getInductionVar(),
+                                     constant(stages - 1)),
+               write);
+    parts.afterCompute.erase();
+    b.setInsertionPoint(yield);
+    yield->insertOperands(yield->getNumOperands(), {next(read), next(write)});
+    b.setInsertionPointAfter(loop);
+    WaitCopiesOp::create(b, loc(), 0);
+  } else {
+    b.setInsertionPoint(parts.afterCopies);
+    SmallVector<FetchTileOp> fetched =
+        fetch(arith::AddIOp::create(b, loc(), loop.getInductionVar(),
+                                    constant(1)));
+    parts.afterCopies.erase();
+    b.setInsertionPoint(parts.afterCompute);
+    Value other = next(read);
+    put(fetched, other);
+    yield->insertOperands(yield->getNumOperands(), other);
+  }
+  for (CopyTileOp copy : parts.copies)
+    copy.erase();
+}
+
+struct PipelineCopiesPass
+    : humming::impl::PipelineCopiesPassBase<PipelineCopiesPass> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    SmallVector<scf::ForOp> loops;
+    kernel.walk([&](scf::ForOp loop) {
+      if (!loop.getBody()->getOps<CopyTileOp>().empty())
+        loops.push_back(loop);
+    });
+    if (loops.empty())
+      return;
+    auto config = kernel->getAttrOfType<LoweringConfigAttr>(
+        "hquant.lowering_config");
+    if (!config) {
+      kernel.emitOpError("expected the attribute hquant.lowering_config, which "
+                         "gives the number of stages");
+      return signalPassFailure();
+    }
+    for (scf::ForOp loop : loops)
+      if (failed(pipelineCopies(loop, config.getConfig().stages,
+                                config.getConfig().copy != CopyKind::Sync)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult humming::pipelineCopies(scf::ForOp loop, int64_t stages,
+                                      bool async) {
+  FailureOr<CopyLoop> parts = CopyLoop::match(loop);
+  if (failed(parts))
+    return failure();
+  if (stages < 2 || (!async && stages != 2))
+    return loop.emitOpError("expected ")
+           << (async ? "at least 2 stages" : "2 stages for copies through "
+                                             "registers")
+           << ", got " << stages;
+  for (CopyTileOp copy : parts->copies) {
+    // The stage is chosen per trip, so a loop's tile is its own.
+    for (Operation *user : copy.getDest().getUsers())
+      if (!loop->isProperAncestor(user))
+        return user->emitOpError("expected the copied tile to be used inside "
+                                 "the K loop only");
+  }
+  Pipeliner(*parts, stages, async).run();
+  return success();
+}
