@@ -42,6 +42,8 @@ static int verifyStage(MlirContext context, MlirModule module,
 }
 
 int main(void) {
+  /* Errors go to the other stream; keep the order. */
+  setbuf(stdout, NULL);
   MlirDialectRegistry registry = mlirDialectRegistryCreate();
   mlirDialectHandleInsertDialect(mlirGetDialectHandle__hquant__(), registry);
   hummingRegisterAllExtensions(registry);
@@ -75,6 +77,7 @@ int main(void) {
     return 2;
   mlirOperationPrint(mlirModuleGetOperation(module), print, NULL);
   /* CHECK: operator: 1 */
+  /* CHECK: error: {{.*}}expected no tensor */
   /* CHECK: tile: 0 */
   printf("operator: %d\n", verifyStage(context, module, "operator"));
   printf("tile: %d\n", verifyStage(context, module, "tile"));
