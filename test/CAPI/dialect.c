@@ -6,8 +6,7 @@
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
-/* RUN: humming-capi-dialect-test 2>&1 | FileCheck %s
- */
+// RUN: humming-capi-dialect-test 2>&1 | FileCheck %s
 
 #include "humming-c/Dialect.h"
 #include "mlir-c/IR.h"
@@ -53,13 +52,13 @@ int main(void) {
   mlirContextLoadAllAvailableDialects(context);
   mlirContextSetAllowUnregisteredDialects(context, true);
 
-  /* CHECK: dialect: hquant */
+  // CHECK: dialect: hquant
   MlirStringRef name =
       mlirDialectHandleGetNamespace(mlirGetDialectHandle__hquant__());
   printf("dialect: %.*s\n", (int)name.length, name.data);
 
   /* The dialect parses and prints its attributes. */
-  /* CHECK: #hquant.quant_type<u4, scale = f16, group = 64, zero_point = int> */
+  // CHECK: #hquant.quant_type<u4, scale = f16, group = 64, zero_point = int>
   MlirAttribute attribute = mlirAttributeParseGet(
       context,
       mlirStringRefCreateFromCString(
@@ -70,15 +69,15 @@ int main(void) {
   printf("\n");
 
   /* An op parses, and a pass runs on it: stage 1 it is, stage 3 it is not. */
-  /* CHECK: hquant.dequantize */
+  // CHECK: hquant.dequantize
   MlirModule module =
       mlirModuleCreateParse(context, mlirStringRefCreateFromCString(source));
   if (mlirModuleIsNull(module))
     return 2;
   mlirOperationPrint(mlirModuleGetOperation(module), print, NULL);
-  /* CHECK: operator: 1 */
-  /* CHECK: error: {{.*}}expected no tensor */
-  /* CHECK: tile: 0 */
+  // CHECK: operator: 1
+  // CHECK: error: {{.*}}expected no tensor
+  // CHECK: tile: 0
   printf("operator: %d\n", verifyStage(context, module, "operator"));
   printf("tile: %d\n", verifyStage(context, module, "tile"));
 
