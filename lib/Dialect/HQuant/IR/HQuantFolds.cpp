@@ -12,6 +12,7 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace humming;
@@ -30,6 +31,17 @@ static int64_t getElementBytes(ShapedType type) {
 
 static ArrayRef<uint8_t> asBytes(ArrayRef<char> data) {
   return {reinterpret_cast<const uint8_t *>(data.data()), data.size()};
+}
+
+/// Bytes of a static type, or nothing if a fold should not make that many: a
+/// splat in the source may stand for more than any memory holds.
+static std::optional<int64_t> getFoldableBytes(ShapedType type) {
+  constexpr int64_t limit = int64_t(1) << 33;
+  int64_t bytes = getElementBytes(type);
+  for (int64_t extent : type.getShape())
+    if (llvm::MulOverflow(bytes, extent, bytes))
+      return std::nullopt;
+  return bytes <= limit ? std::optional(bytes) : std::nullopt;
 }
 
 /// The row-major elements of a constant, whole bytes each; `storage` backs them
@@ -105,11 +117,14 @@ static Attribute foldPacking(Attribute value, RankedTensorType logical,
     return {};
   PackedLayoutAttr layout = PackedLayoutAttr::of(packed);
   SmallVector<uint8_t> storage, result;
-  std::optional<ArrayRef<uint8_t>> data = getElementData(value, storage);
-  if (!layout || !data)
-    return {};
   RankedTensorType to = pack ? packed : logical;
-  result.resize(to.getNumElements() * getElementBytes(to));
+  std::optional<int64_t> bytes = getFoldableBytes(to);
+  if (!layout || !value || !bytes || !getFoldableBytes(pack ? logical : packed))
+    return {};
+  std::optional<ArrayRef<uint8_t>> data = getElementData(value, storage);
+  if (!data)
+    return {};
+  result.resize(*bytes);
   int64_t rows = logical.getDimSize(0), columns = logical.getDimSize(1);
   unsigned a = layout.getActivationBits(), b = layout.getWeightBits();
   if (layout.isWeights()) {
@@ -118,9 +133,9 @@ static Attribute foldPacking(Attribute value, RankedTensorType logical,
       return {};
     return buildConstant(to, result, value);
   }
-  int64_t bytes = getElementBytes(logical);
-  if (!succeed(pack ? packScales(*data, rows, columns, bytes, result)
-                    : unpackScales(*data, rows, columns, bytes, result)))
+  unsigned element = getElementBytes(logical);
+  if (!succeed(pack ? packScales(*data, rows, columns, element, result)
+                    : unpackScales(*data, rows, columns, element, result)))
     return {};
   // A code in a byte has no bits above its width, in either direction.
   if (logical.getElementType().isInteger(b))

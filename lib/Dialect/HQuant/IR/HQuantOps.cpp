@@ -153,11 +153,6 @@ MatmulProblem MatmulOp::getProblem() {
   problem.n = known(getN());
   problem.k = known(getK());
   problem.deriveDivisors();
-  // Nothing is known about the divisors of an extent that is not known.
-  if (isDynamic(getN()))
-    problem.nDivisor = 1;
-  if (isDynamic(getK()))
-    problem.kDivisor = 1;
   return problem;
 }
 

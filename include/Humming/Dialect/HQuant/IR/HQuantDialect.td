@@ -31,6 +31,7 @@ def HQuant_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Discardable module attribute that holds the `#nvvm.target` which the
     /// configs of the module were chosen for.
