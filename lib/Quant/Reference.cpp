@@ -148,6 +148,9 @@ private:
     double u = isFloat ? unitRoundoff(operand) : 0;
     double eta = isFloat ? halfQuantum(operand) : 0;
     double s = std::fabs(scale), t = std::fabs(global);
+    // Integers up to here are exact in the operand type.
+    double exactIntegers = isFloat ? std::ldexp(1.0, operand.mantissaBits + 1)
+                                   : operand.maxFinite();
     bool onOperand = numerics->scale == ScaleSite::Operand;
     double scaleError =
         onOperand ? std::fabs(roundTo(operand, scale) - scale) : 0;
@@ -162,7 +165,9 @@ private:
       if (w.type.zeroPoint == ZeroPointKind::Float)
         valueError += zeroError + u * value;
       else if (w.type.zeroPoint == ZeroPointKind::Integer)
-        valueError = std::fabs(roundTo(operand, value) - value);
+        valueError = value <= exactIntegers
+                         ? 0
+                         : std::fabs(roundTo(operand, value) - value);
       double error = valueError * s;
       if (onOperand)
         error += value * scaleError + valueError * scaleError +
@@ -208,52 +213,59 @@ std::vector<double> dequantize(const QuantizedWeights &weights) {
 #endif
 
 /// out[i * ldo + r] = sum_j x[i * ldx + j] * w[r * k + j] for all i < m and
-/// r < rows.
+/// r < rows. K goes in blocks, so that the block of w stays in the L2 cache
+/// while x streams by once; the order of additions depends on k alone.
 HUMMING_CLONES
 static void multiplyStrip(const double *x, int64_t ldx, int64_t m,
                           const double *w, int64_t rows, int64_t k, double *out,
                           int64_t ldo) {
   typedef double Vector __attribute__((vector_size(64), aligned(8)));
-  constexpr int64_t width = 8;
-  int64_t whole = k / width * width;
-  for (int64_t r = 0; r < rows; r += 2) {
-    // An odd last row is computed twice, written once.
-    const double *w0 = w + r * k;
-    const double *w1 = r + 1 < rows ? w0 + k : w0;
+  constexpr int64_t width = 8, block = 1024;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      out[i * ldo + r] = 0;
+  for (int64_t begin = 0; begin < k; begin += block) {
+    int64_t length = std::min(block, k - begin);
+    int64_t whole = length / width * width;
     for (int64_t i = 0; i < m; i += 2) {
-      const double *x0 = x + i * ldx;
+      // An odd last row is computed twice, added once.
+      const double *x0 = x + i * ldx + begin;
       const double *x1 = i + 1 < m ? x0 + ldx : x0;
-      Vector a00 = {}, a01 = {}, a10 = {}, a11 = {};
-      for (int64_t j = 0; j < whole; j += width) {
-        Vector vx0 = *reinterpret_cast<const Vector *>(x0 + j);
-        Vector vx1 = *reinterpret_cast<const Vector *>(x1 + j);
-        Vector vw0 = *reinterpret_cast<const Vector *>(w0 + j);
-        Vector vw1 = *reinterpret_cast<const Vector *>(w1 + j);
-        a00 += vx0 * vw0;
-        a01 += vx0 * vw1;
-        a10 += vx1 * vw0;
-        a11 += vx1 * vw1;
-      }
-      double s00 = 0, s01 = 0, s10 = 0, s11 = 0;
-      for (int64_t lane = 0; lane < width; ++lane) {
-        s00 += a00[lane];
-        s01 += a01[lane];
-        s10 += a10[lane];
-        s11 += a11[lane];
-      }
-      for (int64_t j = whole; j < k; ++j) {
-        s00 += x0[j] * w0[j];
-        s01 += x0[j] * w1[j];
-        s10 += x1[j] * w0[j];
-        s11 += x1[j] * w1[j];
-      }
-      out[i * ldo + r] = s00;
-      if (r + 1 < rows)
-        out[i * ldo + r + 1] = s01;
-      if (i + 1 < m) {
-        out[(i + 1) * ldo + r] = s10;
+      for (int64_t r = 0; r < rows; r += 2) {
+        const double *w0 = w + r * k + begin;
+        const double *w1 = r + 1 < rows ? w0 + k : w0;
+        Vector a00 = {}, a01 = {}, a10 = {}, a11 = {};
+        for (int64_t j = 0; j < whole; j += width) {
+          Vector vx0 = *reinterpret_cast<const Vector *>(x0 + j);
+          Vector vx1 = *reinterpret_cast<const Vector *>(x1 + j);
+          Vector vw0 = *reinterpret_cast<const Vector *>(w0 + j);
+          Vector vw1 = *reinterpret_cast<const Vector *>(w1 + j);
+          a00 += vx0 * vw0;
+          a01 += vx0 * vw1;
+          a10 += vx1 * vw0;
+          a11 += vx1 * vw1;
+        }
+        double s00 = 0, s01 = 0, s10 = 0, s11 = 0;
+        for (int64_t lane = 0; lane < width; ++lane) {
+          s00 += a00[lane];
+          s01 += a01[lane];
+          s10 += a10[lane];
+          s11 += a11[lane];
+        }
+        for (int64_t j = whole; j < length; ++j) {
+          s00 += x0[j] * w0[j];
+          s01 += x0[j] * w1[j];
+          s10 += x1[j] * w0[j];
+          s11 += x1[j] * w1[j];
+        }
+        out[i * ldo + r] += s00;
         if (r + 1 < rows)
-          out[(i + 1) * ldo + r + 1] = s11;
+          out[i * ldo + r + 1] += s01;
+        if (i + 1 < m) {
+          out[(i + 1) * ldo + r] += s10;
+          if (r + 1 < rows)
+            out[(i + 1) * ldo + r + 1] += s11;
+        }
       }
     }
   }
