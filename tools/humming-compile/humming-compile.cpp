@@ -1,0 +1,213 @@
+//===- humming-compile.cpp - A problem in, artefacts out --------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   humming-compile --chip sm_90 --a bf16 --w u4 --scale bf16 --group 128
+//       --n 8192 --k 8192 --m 16 --emit ptx -o kernel.ptx
+//
+// Stages 1 to 4 print IR; ptx, cubin and launch go through the disk cache.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompileKernel.h"
+#include "Humming/Compiler/Compiler.h"
+#include "ProblemFlags.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace llvm;
+using namespace humming;
+
+namespace {
+
+/// What --emit names: a stage of IR (1 to 4) or an artefact.
+enum class Artifact { Stage1 = 1, Stage2, Stage3, Stage4, Ptx, Cubin, Launch };
+
+Expected<Artifact> parseArtifact(StringRef text) {
+  auto artifact = StringSwitch<std::optional<Artifact>>(text)
+                      .Case("stage1", Artifact::Stage1)
+                      .Case("stage2", Artifact::Stage2)
+                      .Case("stage3", Artifact::Stage3)
+                      .Case("stage4", Artifact::Stage4)
+                      .Case("ptx", Artifact::Ptx)
+                      .Case("cubin", Artifact::Cubin)
+                      .Case("launch", Artifact::Launch)
+                      .Default(std::nullopt);
+  if (!artifact)
+    return createStringError("--emit: expected stage1, stage2, stage3, stage4, "
+                             "ptx, cubin or launch, got '" +
+                             text + "'");
+  return *artifact;
+}
+
+struct Output {
+  std::string bytes;
+  std::vector<std::string> remarks;
+  std::vector<KernelCompiler::Step> steps;
+  std::string assemblerLog;
+};
+
+/// Compiles without the cache, up to a stage of IR or to PTX.
+Expected<CompileResult> compileDirectly(const MatmulProblem &problem,
+                                        const TargetInfo &target,
+                                        StringRef config, int lastStage,
+                                        bool explain) {
+  Compiler compiler;
+  CompileOptions options;
+  options.chip = target.chip.str();
+  options.config = config.str();
+  options.lastStage = lastStage;
+  options.keepIR = lastStage < 5;
+  options.explain = explain;
+  return compiler.compile(problem, options);
+}
+
+Expected<Output> makeOutput(Artifact artifact, const MatmulProblem &problem,
+                            const TargetInfo &target, ProblemFlags &flags,
+                            bool explain, bool noCache) {
+  Output output;
+  StringRef config = flags.configFlag.getValue();
+  // The explanation is the chooser's, which works without the rest.
+  if (artifact <= Artifact::Stage4 || explain) {
+    int stage = artifact <= Artifact::Stage4 ? int(artifact) : 3;
+    auto result =
+        compileDirectly(problem, target, config, std::max(stage, explain ? 3 : 1),
+                        explain);
+    if (!result)
+      return result.takeError();
+    output.remarks = result->remarks;
+    if (artifact <= Artifact::Stage4) {
+      if (explain && stage < 3) {
+        // The remarks needed later stages; the text is of the one asked for.
+        auto again = compileDirectly(problem, target, config, stage, false);
+        if (!again)
+          return again.takeError();
+        result = std::move(again);
+      }
+      output.bytes = std::move(result->ir);
+      for (const StepTime &step : result->times)
+        output.steps.push_back({step.step, step.milliseconds});
+      return output;
+    }
+  }
+
+  std::optional<KernelConfig> wanted;
+  if (!config.empty()) {
+    auto ranked = chooseConfig(problem, target, 1);
+    if (!ranked)
+      return ranked.takeError();
+    auto parsed = flags.config(ranked->front().config);
+    if (!parsed)
+      return parsed.takeError();
+    wanted = *parsed;
+  }
+  KernelCompiler compiler(!noCache);
+  Expected<KernelArtifacts> kernel = compiler.compile(problem, target, wanted);
+  if (!kernel)
+    return kernel.takeError();
+  output.steps = compiler.steps();
+  output.assemblerLog = compiler.assemblerLog();
+  switch (artifact) {
+  case Artifact::Ptx:
+    output.bytes = kernel->ptx;
+    break;
+  case Artifact::Cubin:
+    if (kernel->cubin.empty())
+      return createStringError(
+          "--emit cubin: expected an assembler (libnvJitLink.so, ptxas or a "
+          "driver), found none; install one, set CUDA_HOME, or emit ptx, which "
+          "a driver can load");
+    output.bytes = kernel->cubin;
+    break;
+  default:
+    output.bytes = kernel->launch.str();
+    break;
+  }
+  return output;
+}
+
+Error run(ProblemFlags &flags, StringRef emit, StringRef file, bool time,
+          bool explain, bool noCache) {
+  Expected<Artifact> artifact = parseArtifact(emit);
+  if (!artifact)
+    return artifact.takeError();
+  Expected<const TargetInfo *> target = flags.target();
+  if (!target)
+    return target.takeError();
+  Expected<MatmulProblem> problem = flags.problem();
+  if (!problem)
+    return problem.takeError();
+  Expected<Output> output =
+      makeOutput(*artifact, *problem, **target, flags, explain, noCache);
+  if (!output)
+    return output.takeError();
+
+  std::error_code code;
+  ToolOutputFile out(file, code, sys::fs::OF_None);
+  if (code)
+    return createStringError("-o: cannot write '" + file +
+                             "': " + code.message());
+  out.os() << output->bytes;
+  out.os().flush();
+  if (out.os().has_error()) {
+    code = out.os().error();
+    out.os().clear_error();
+    return createStringError("-o: cannot write '" + file +
+                             "': " + code.message());
+  }
+  out.keep();
+
+  for (const std::string &remark : output->remarks)
+    WithColor::remark(errs()) << remark << '\n';
+  if (time) {
+    double total = 0;
+    for (const KernelCompiler::Step &step : output->steps) {
+      errs() << format("%-10s %8.2f ms\n", step.name.c_str(),
+                       step.milliseconds);
+      total += step.milliseconds;
+    }
+    errs() << format("%-10s %8.2f ms\n", "total", total);
+    if (!output->assemblerLog.empty())
+      errs() << StringRef(output->assemblerLog).trim() << '\n';
+  }
+  return Error::success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  ProblemFlags flags;
+  cl::OptionCategory category("Output");
+  cl::opt<std::string> emit(
+      "emit", cl::init("ptx"), cl::cat(category), cl::value_desc("what"),
+      cl::desc("stage1, stage2, stage3, stage4 (IR), ptx, cubin, or launch "
+               "(the launch description as JSON); default ptx"));
+  cl::opt<std::string> file("o", cl::init("-"), cl::cat(category),
+                            cl::value_desc("file"),
+                            cl::desc("Output file; default standard output"));
+  cl::opt<bool> time("time", cl::cat(category),
+                     cl::desc("Print the wall time of each step"));
+  cl::opt<bool> explain(
+      "explain", cl::cat(category),
+      cl::desc("Print why the config was chosen, the runner-up, and predicted "
+               "bytes and time"));
+  cl::opt<bool> noCache("no-cache", cl::cat(category),
+                        cl::desc("Do not read or write the kernel cache"));
+  parseCommandLine(argc, argv, "Compile a quantized matmul\n",
+                   {&flags.category, &category});
+  if (Error error = run(flags, emit, file, time, explain, noCache)) {
+    WithColor::error(errs(), "humming-compile") << toString(std::move(error))
+                                                << '\n';
+    return 1;
+  }
+  return 0;
+}
