@@ -1,5 +1,4 @@
-//===- LaunchDescriptionTest.cpp - Tests of the launch description -*- C++
-//-*-===//
+//===- LaunchDescriptionTest.cpp - Tests of the launch description --------===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -32,15 +31,16 @@ TEST(LaunchDescription, GridFollowsSizes) {
 
 TEST(LaunchDescription, WorkspaceIsCountersThenPartials) {
   LaunchDescription d = makeLaunchDescription();
-  // 2 x 2 counters of 4 bytes, padded to 256; 2 partials of 17 x 129 floats.
+  // 2 x 2 counters of 4 bytes, padded to 256; 2 partials for each of 2 x 2
+  // tiles of 128 x 16 floats.
   EXPECT_EQ(d.counterBytes(17, 129), 256);
-  EXPECT_EQ(d.workspaceBytes(17, 129), 256 + 2 * 17 * 129 * 4);
+  EXPECT_EQ(d.workspaceBytes(17, 129), 256 + 2 * 4 * 128 * 16 * 4);
   // 64 x 64 counters fill 16384 bytes without padding.
   EXPECT_EQ(d.counterBytes(1024, 8192), 16384);
   EXPECT_EQ(d.workspaceBytes(0, 128), 0);
-  // No 32-bit overflow: 2 * 100000 * 50000 * 4 bytes is about 40 GB.
+  // No 32-bit overflow: 391 x 6250 tiles of 2 * 128 * 16 * 4 bytes are about 40 GB.
   EXPECT_EQ(d.workspaceBytes(100000, 50000) - d.counterBytes(100000, 50000),
-            40000000000);
+            int64_t(391) * 6250 * 2 * 128 * 16 * 4);
   d.splitK = 1;
   EXPECT_EQ(d.workspaceBytes(17, 129), 0);
   EXPECT_EQ(d.counterBytes(17, 129), 0);

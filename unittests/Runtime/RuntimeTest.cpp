@@ -214,10 +214,10 @@ TEST_F(RuntimeTest, EveryBadArgumentIsNamedAndReachesNoDriver) {
       {"c: expected an address", broken([&](A &a) { a.c = misaligned(a.c); })},
       {"workspace: expected an address",
        broken([&](A &a) { a.workspace = misaligned(a.workspace); })},
-      // 3 x 2 counters in 256 bytes, 2 * 17 * 264 floats.
-      {"workspace: expected at least 36160 bytes for m = 17 and n = 264, got "
-       "36159",
-       broken([](A &a) { a.workspaceBytes = 36159; })},
+      // 3 x 2 counters in 256 bytes, 2 partials of 128 x 16 floats a tile.
+      {"workspace: expected at least 98560 bytes for m = 17 and n = 264, got "
+       "98559",
+       broken([](A &a) { a.workspaceBytes = 98559; })},
       {"m: expected at most 1048560", broken([](A &a) {
          a.m = 1048561;
          a.workspaceBytes = INT64_MAX;
@@ -227,7 +227,7 @@ TEST_F(RuntimeTest, EveryBadArgumentIsNamedAndReachesNoDriver) {
     EXPECT_TRUE(contains(message, std::string("launch of kernel: ") + expected))
         << expected << "\n  -> " << message;
   EXPECT_TRUE(fake.calls.empty());
-  EXPECT_EQ(broken([](A &a) { a.workspaceBytes = 36160; }), "");
+  EXPECT_EQ(broken([](A &a) { a.workspaceBytes = 98560; }), "");
 }
 
 TEST_F(RuntimeTest, OptionalArgumentsAreNeededWhereDeclared) {

@@ -83,7 +83,8 @@ struct LaunchDescription {
   /// Bytes of the split-K counters at the start of the workspace, padded. The
   /// caller zeroes them once; every launch leaves them zero. 0 if splitK = 1.
   int64_t counterBytes(int64_t m, int64_t n) const;
-  /// Bytes of workspace: counters, then f32 partials [splitK][m][n]. 0 if
+  /// Bytes of workspace: counters, then for every tile and split the f32 partial
+  /// sums of blockN x blockM results in fragment order. 0 if
   /// splitK = 1.
   int64_t workspaceBytes(int64_t m, int64_t n) const;
 
