@@ -22,7 +22,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #define DEBUG_TYPE "convert-linalg-to-hquant"
 
@@ -67,48 +66,54 @@ static bool isSixteenBitFloat(Type type) {
   return type.isF16() || type.isBF16();
 }
 
+/// Converts `op` with the rounding that follows it, or says why not.
+static LogicalResult convertMatmul(linalg::MatmulOp op,
+                                   RewriterBase &rewriter) {
+  auto miss = [&](StringRef why) {
+    remark::missed(
+        op.getLoc(),
+        remark::RemarkOpts::name("LinalgMatmul").category("HummingMissed"))
+        << remark::reason("{0}", why.str());
+    return rewriter.notifyMatchFailure(op, why);
+  };
+  if (!op.hasPureTensorSemantics())
+    return miss("expected a matmul on tensors, got one on memrefs");
+  DequantizeOp weights = findWeights(op);
+  if (!weights)
+    return miss("expected the second operand to be an hquant.dequantize, "
+                "used transposed");
+  Value x = op.getInputs()[0];
+  if (!isSixteenBitFloat(getElementTypeOrSelf(x.getType())))
+    return miss("expected activations of f16 or bf16");
+  if (!isZero(op.getOutputs()[0]))
+    return miss("expected an accumulator that starts at zero");
+  Operation *root = op;
+  Type resultType = op.getResult(0).getType();
+  if (op->hasOneUse())
+    if (auto round = dyn_cast<arith::TruncFOp>(*op->user_begin())) {
+      root = round;
+      resultType = round.getType();
+    }
+  if (!isSixteenBitFloat(getElementTypeOrSelf(resultType)))
+    return miss("expected a result that is f16 or bf16, or rounded to it at "
+                "its only use");
+  rewriter.setInsertionPoint(root);
+  rewriter.replaceOpWithNewOp<MatmulOp>(
+      root, resultType, x, weights.getWeights(), weights.getScales(),
+      weights.getZeroPoints(), /*bias=*/Value(), weights.getQuantType(),
+      /*lowering_config=*/LoweringConfigAttr());
+  if (root != op)
+    rewriter.eraseOp(op);
+  return success();
+}
+
 namespace {
 struct MatmulOfDequantize : OpRewritePattern<linalg::MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    auto miss = [&](StringRef why) {
-      remark::missed(
-          op.getLoc(),
-          remark::RemarkOpts::name("LinalgMatmul").category("HummingMissed"))
-          << remark::reason("{0}", why.str());
-      return rewriter.notifyMatchFailure(op, why);
-    };
-    if (!op.hasPureTensorSemantics())
-      return miss("expected a matmul on tensors, got one on memrefs");
-    DequantizeOp weights = findWeights(op);
-    if (!weights)
-      return miss("expected the second operand to be an hquant.dequantize, "
-                  "used transposed");
-    Value x = op.getInputs()[0];
-    if (!isSixteenBitFloat(getElementTypeOrSelf(x.getType())))
-      return miss("expected activations of f16 or bf16");
-    if (!isZero(op.getOutputs()[0]))
-      return miss("expected an accumulator that starts at zero");
-    Operation *root = op;
-    Type resultType = op.getResult(0).getType();
-    if (op->hasOneUse())
-      if (auto round = dyn_cast<arith::TruncFOp>(*op->user_begin())) {
-        root = round;
-        resultType = round.getType();
-      }
-    if (!isSixteenBitFloat(getElementTypeOrSelf(resultType)))
-      return miss("expected a result that is f16 or bf16, or rounded to it at "
-                  "its only use");
-    rewriter.setInsertionPoint(root);
-    rewriter.replaceOpWithNewOp<MatmulOp>(
-        root, resultType, x, weights.getWeights(), weights.getScales(),
-        weights.getZeroPoints(), /*bias=*/Value(), weights.getQuantType(),
-        /*lowering_config=*/LoweringConfigAttr());
-    if (root != op)
-      rewriter.eraseOp(op);
-    return success();
+    return convertMatmul(op, rewriter);
   }
 };
 
@@ -117,17 +122,12 @@ struct ConvertLinalgToHQuantPass
   using ConvertLinalgToHQuantPassBase::ConvertLinalgToHQuantPassBase;
 
   void runOnOperation() override {
-    auto count = [&] {
-      unsigned matmuls = 0;
-      getOperation()->walk([&](linalg::MatmulOp) { ++matmuls; });
-      return matmuls;
-    };
-    unsigned before = count();
-    RewritePatternSet patterns(&getContext());
-    populateLinalgToHQuantPatterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-    numMissed += count();
-    numConverted += before - numMissed;
+    SmallVector<linalg::MatmulOp> work;
+    getOperation()->walk([&](linalg::MatmulOp op) { work.push_back(op); });
+    // One look at each, so that each miss is reported once.
+    IRRewriter rewriter(&getContext());
+    for (linalg::MatmulOp op : work)
+      ++(succeeded(convertMatmul(op, rewriter)) ? numConverted : numMissed);
   }
 };
 } // namespace

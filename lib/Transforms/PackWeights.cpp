@@ -11,7 +11,6 @@
 #include "Humming/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #define DEBUG_TYPE "hquant-pack-weights"
 
@@ -24,41 +23,44 @@ using namespace mlir;
 using namespace humming;
 using namespace humming::hquant;
 
-namespace {
 /// Packs the operands of a matmul:
 ///   matmul(x, w, s, z) -> matmul(x, pack(w), pack(s), pack(z))
+static LogicalResult packOperands(MatmulOp op, RewriterBase &rewriter) {
+  if (op.isPacked())
+    return rewriter.notifyMatchFailure(op, "operands are packed");
+  if (op.getQuantType().getGranularity().rows != 1)
+    return rewriter.notifyMatchFailure(op, "several rows share one scale");
+
+  MatmulProblem problem = op.getProblem();
+  auto layout =
+      PackedLayoutAttr::get(op.getContext(), problem.activation.bits,
+                            problem.weight.weight.bits, PackedRole::Weights);
+  auto pack = [&](OpOperand &operand, PackedRole role) {
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    // Folds if the operand is a constant, which may then be unused.
+    Value packed = rewriter.createOrFold<PackOp>(
+        op.getLoc(), layout.withRole(role).getPackedType(type), operand.get());
+    Operation *source = operand.get().getDefiningOp();
+    rewriter.modifyOpInPlace(op, [&] { operand.set(packed); });
+    if (source && source->hasTrait<OpTrait::ConstantLike>() &&
+        source->use_empty())
+      rewriter.eraseOp(source);
+  };
+  rewriter.setInsertionPoint(op);
+  pack(op.getWeightsMutable(), PackedRole::Weights);
+  pack(op.getScalesMutable(), PackedRole::Scales);
+  if (op.getZeroPoints())
+    pack(*op.getZeroPointsMutable().begin(), PackedRole::ZeroPoints);
+  return success();
+}
+
+namespace {
 struct PackMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.isPacked())
-      return rewriter.notifyMatchFailure(op, "operands are packed");
-    if (op.getQuantType().getGranularity().rows != 1)
-      return rewriter.notifyMatchFailure(op, "several rows share one scale");
-
-    MatmulProblem problem = op.getProblem();
-    auto layout =
-        PackedLayoutAttr::get(op.getContext(), problem.activation.bits,
-                              problem.weight.weight.bits, PackedRole::Weights);
-    auto pack = [&](OpOperand &operand, PackedRole role) {
-      auto type = cast<RankedTensorType>(operand.get().getType());
-      // Folds if the operand is a constant, which may then be unused.
-      Value packed = rewriter.createOrFold<PackOp>(
-          op.getLoc(), layout.withRole(role).getPackedType(type),
-          operand.get());
-      Operation *source = operand.get().getDefiningOp();
-      rewriter.modifyOpInPlace(op, [&] { operand.set(packed); });
-      if (source && source->hasTrait<OpTrait::ConstantLike>() &&
-          source->use_empty())
-        rewriter.eraseOp(source);
-    };
-    rewriter.setInsertionPoint(op);
-    pack(op.getWeightsMutable(), PackedRole::Weights);
-    pack(op.getScalesMutable(), PackedRole::Scales);
-    if (op.getZeroPoints())
-      pack(*op.getZeroPointsMutable().begin(), PackedRole::ZeroPoints);
-    return success();
+    return packOperands(op, rewriter);
   }
 };
 
@@ -84,9 +86,9 @@ struct PackWeightsPass : humming::impl::PackWeightsPassBase<PackWeightsPass> {
     if (failed)
       return signalPassFailure();
 
-    RewritePatternSet patterns(&getContext());
-    populatePackWeightsPatterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    IRRewriter rewriter(&getContext());
+    for (MatmulOp op : work)
+      (void)packOperands(op, rewriter);
 
     numPacked += work.size();
     for (MatmulOp op : work)

@@ -121,7 +121,8 @@ struct SelectLoweringConfigPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (m < 0) {
-      module.emitError() << "expected option m of at least 0, got " << m;
+      module.emitError() << "expected option m of at least 0, got "
+                         << int64_t(m);
       return signalPassFailure();
     }
     FailureOr<const TargetInfo *> target = findTarget(module);

@@ -146,16 +146,8 @@ static void checkThread(ModuleOp module, Violations &violations) {
     if (!op->getParentOfType<gpu::GPUModuleOp>())
       return;
     if (!isa_and_nonnull<LLVM::LLVMDialect, NVVM::NVVMDialect>(
-            op->getDialect())) {
+            op->getDialect()))
       violations.at(op) << "expected ops of llvm and nvvm in a gpu.module";
-      return;
-    }
-    auto isMatrix = [](Type type) {
-      auto vector = dyn_cast<VectorType>(type);
-      return vector && vector.getRank() > 1;
-    };
-    if (Type type = findType(op, isMatrix))
-      violations.at(op) << "expected vectors of rank 1, got " << type;
   });
 }
 

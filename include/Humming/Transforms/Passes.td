@@ -212,7 +212,7 @@ def VerifyStagePass : Pass<"hquant-verify-stage", "::mlir::ModuleOp"> {
     | `1`, `operator` | ops of `hquant` on tensors only; no lowering config |
     | `2`, `configured` | the same, under a known `hquant.target`; every matmul is packed and has a config that is legal on the target |
     | `3`, `tile` | no tensor and no op on tensors of `hquant`; ops of `hquant` only in a `gpu.func` |
-    | `4`, `thread` | no op of `hquant`; only `llvm` and `nvvm` in a `gpu.module`, no vector of rank above 1 |
+    | `4`, `thread` | no op of `hquant`; only `llvm` and `nvvm` in a `gpu.module` |
   }];
   let options = [
     Option<"stage", "stage", "std::string", "\"\"",
