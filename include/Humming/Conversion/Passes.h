@@ -51,6 +51,10 @@ class MatmulOp;
 #define GEN_PASS_DECL
 #include "Humming/Conversion/Passes.h.inc"
 
+/// Adds the patterns that turn a linalg.matmul of a dequantized operand into
+/// hquant.matmul; every one that they leave alone gets a `missed` remark.
+void populateLinalgToHQuantPatterns(mlir::RewritePatternSet &patterns);
+
 /// Builds the kernel of one configured matmul on packed operands as a `gpu.func`
 /// called `name` in `module`. Fails with an error at `op` if it has no
 /// lowering_config or logical operands.

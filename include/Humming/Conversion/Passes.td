@@ -11,6 +11,51 @@
 
 include "mlir/Pass/PassBase.td"
 
+//===----------------------------------------------------------------------===//
+// Import (stage 0 to 1)
+//===----------------------------------------------------------------------===//
+
+def ConvertLinalgToHQuantPass : Pass<"convert-linalg-to-hquant"> {
+  let summary = "Turn matmuls of dequantized weights into hquant.matmul (stage 0 to 1)";
+  let description = [{
+    Recognises `linalg.matmul` whose second operand is an `hquant.dequantize`,
+    used transposed: by an indexing map of its own (what
+    `linalg.matmul_transpose_b` was) or through a `linalg.transpose`. The
+    accumulator must start at zero. A single `arith.truncf` of an f32 result is
+    taken in, so that the sum is rounded once.
+
+    ```mlir
+    %f = hquant.dequantize %w scales(%s : tensor<64x1xbf16>)
+           quant_type = <u4, scale = bf16, group = 128>
+           : tensor<64x128xi4> -> tensor<64x128xbf16>
+    %zero = arith.constant dense<0.0> : tensor<4x64xf32>
+    %c = linalg.matmul
+           indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+                            affine_map<(m, n, k) -> (n, k)>,
+                            affine_map<(m, n, k) -> (m, n)>]
+           ins(%x, %f : tensor<4x128xbf16>, tensor<64x128xbf16>)
+           outs(%zero : tensor<4x64xf32>) -> tensor<4x64xf32>
+    %r = arith.truncf %c : tensor<4x64xf32> to tensor<4x64xbf16>
+    ==>
+    %r = hquant.matmul %x, %w scales(%s : tensor<64x1xbf16>)
+           quant_type = <u4, scale = bf16, group = 128>
+           : tensor<4x128xbf16>, tensor<64x128xi4> -> tensor<4x64xbf16>
+    ```
+
+    What is not recognised stays as it is; a missed remark of category
+    `HummingMissed` says why (`--remarks-filter=HummingMissed`).
+  }];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Number of matmuls converted">,
+    Statistic<"numMissed", "num-missed", "Number of matmuls left as they are">
+  ];
+  let dependentDialects = ["::humming::hquant::HQuantDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles and threads (stage 2 to 4)
+//===----------------------------------------------------------------------===//
+
 def ConvertHQuantToTilesPass : Pass<"convert-hquant-to-tiles", "::mlir::ModuleOp"> {
   let summary = "Turn configured matmuls into one block's program (stage 2 to 3)";
   let description = [{
