@@ -25,7 +25,6 @@ config.suffixes = [".mlir", ".test", ".c"]
 config.excludes = [
     "Inputs",
     "data",
-    "Unit",
     "lit.cfg.py",
     "lit.local.cfg",
     "CMakeLists.txt",
