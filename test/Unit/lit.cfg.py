@@ -12,6 +12,10 @@ config.test_exec_root = config.unittests_dir
 for variable in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "HUMMING_TEST_DEVICE"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
+# lit's own folder for temporary files can be entered by its owner alone; tests
+# that give up their rights need one that others can enter.
+for variable in ("TMPDIR", "TMP", "TEMP", "TEMPDIR"):
+    config.environment.pop(variable, None)
 config.environment["HUMMING_CACHE_DIR"] = os.path.join(
     config.unittests_dir, "humming-cache"
 )
