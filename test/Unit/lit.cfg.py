@@ -5,17 +5,18 @@ import os
 import lit.formats
 
 config.name = "Humming-Unit"
-config.test_format = lit.formats.GoogleTest(".", ".gtest")
+# lit's own folder for temporary files can be entered by its owner alone; tests
+# that give up their rights need one that others can enter.
+without_lits_folder = ["env", "-u", "TMPDIR", "-u", "TMP", "-u", "TEMP", "-u", "TEMPDIR"]
+config.test_format = lit.formats.GoogleTest(
+    ".", ".gtest", run_under=without_lits_folder
+)
 config.suffixes = []
 config.test_source_root = config.unittests_dir
 config.test_exec_root = config.unittests_dir
 for variable in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "HUMMING_TEST_DEVICE"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
-# lit's own folder for temporary files can be entered by its owner alone; tests
-# that give up their rights need one that others can enter.
-for variable in ("TMPDIR", "TMP", "TEMP", "TEMPDIR"):
-    config.environment.pop(variable, None)
 config.environment["HUMMING_CACHE_DIR"] = os.path.join(
     config.unittests_dir, "humming-cache"
 )
