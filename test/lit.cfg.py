@@ -48,10 +48,11 @@ prepend_path(
 # As in MLIR: a failed check shows the input around it.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
 
-# Every test that compiles gets a cache of its own folder, never the user's.
+# Tests have a kernel cache of their own, never the user's, and start without.
 config.environment["HUMMING_CACHE_DIR"] = os.path.join(
     config.test_exec_root, "humming-cache"
 )
+shutil.rmtree(config.environment["HUMMING_CACHE_DIR"], ignore_errors=True)
 
 for variable in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "HUMMING_TEST_DEVICE"):
     if variable in os.environ:
