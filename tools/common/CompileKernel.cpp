@@ -1,0 +1,143 @@
+//===- CompileKernel.cpp - Compile through the cache ----------------------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompileKernel.h"
+#include "Humming/Compiler/Compiler.h"
+#include "Humming/Runtime/JitLink.h"
+#include "llvm/Support/WithColor.h"
+#include <chrono>
+#include <map>
+
+using namespace llvm;
+
+namespace humming {
+
+struct KernelCompiler::State {
+  Compiler compiler;
+  std::optional<Assembler> assembler;
+  bool searched = false;
+  std::map<std::string, KernelArtifacts> known; ///< by cache key
+};
+
+static void warn(StringRef message) {
+  WithColor::warning(errs()) << message << '\n';
+}
+
+KernelCompiler::KernelCompiler(bool useDiskCache)
+    : state(std::make_unique<State>()),
+      cache(std::make_unique<DiskCache>(
+          useDiskCache ? DiskCache::defaultFolder() : "", warn)) {}
+
+KernelCompiler::~KernelCompiler() = default;
+
+/// What the generated code depends on; sizes only through the divisors.
+static std::string problemText(const MatmulProblem &problem) {
+  return (problem.activation.str() + Twine(" * ") + problem.weight.str() +
+          " -> " + problem.output.str() + (problem.hasBias ? " + bias" : "") +
+          " k%" + Twine(problem.kDivisor) + " n%" + Twine(problem.nDivisor))
+      .str();
+}
+
+Expected<KernelArtifacts>
+KernelCompiler::compile(const MatmulProblem &problem, const TargetInfo &target,
+                        const std::optional<KernelConfig> &wanted) {
+  KernelConfig config;
+  if (wanted) {
+    config = *wanted;
+    if (Error error = checkConfig(problem, config, target))
+      return std::move(error);
+  } else {
+    auto ranked = chooseConfig(problem, target, 1);
+    if (!ranked)
+      return ranked.takeError();
+    config = ranked->front().config;
+  }
+
+  if (!state->searched) {
+    state->searched = true;
+    Expected<AssemblerSearch> search = AssemblerSearch::fromEnvironment();
+    if (!search)
+      return search.takeError();
+    Expected<Assembler> found = findAssembler(*search);
+    if (found)
+      state->assembler = std::move(*found);
+    else if (search->forced &&
+             *search->forced != AssemblerKind::Driver) // asked for by name
+      return found.takeError();
+    else
+      // The driver can still take the PTX when the kernel is loaded.
+      consumeError(found.takeError());
+  }
+
+  CacheKey key;
+  key.problem = problemText(problem);
+  key.config = config.str();
+  key.chip = target.chip.str();
+  key.ptxVersion = requiredPtxVersion(problem, config, target);
+  key.compiler = compilerVersion();
+  key.assembler = state->assembler ? state->assembler->identity : "";
+  std::string id = key.hash();
+  if (auto it = state->known.find(id); it != state->known.end())
+    return it->second;
+
+  uint64_t computesBefore = cache->counters().computes;
+  lastSteps.clear();
+  lastLog.clear();
+  auto start = std::chrono::steady_clock::now();
+  Expected<CacheEntry> entry =
+      cache->getOrCompute(key, [&](DiskCache::Sink sink) -> Error {
+        CompileOptions options;
+        options.chip = target.chip.str();
+        options.config = config.str();
+        Expected<CompileResult> result =
+            state->compiler.compile(problem, options);
+        if (!result)
+          return result.takeError();
+        for (const StepTime &step : result->times)
+          lastSteps.push_back({step.step, step.milliseconds});
+        AssembledKernel assembled;
+        if (state->assembler) {
+          Expected<AssembledKernel> made =
+              assemble(*state->assembler, result->ptx, target.chip);
+          if (!made)
+            return made.takeError();
+          assembled = std::move(*made);
+          result->launch.assembler = assembled.assembler;
+          lastSteps.push_back({"assemble", assembled.openMilliseconds +
+                                               assembled.milliseconds});
+          lastLog = assembled.log;
+          for (const std::string &warning : assembled.warnings)
+            warn(assembled.assembler + ": " + warning);
+        }
+        sink({result->launch.str(), result->ptx,
+              StringRef(assembled.cubin.data(), assembled.cubin.size())});
+        return Error::success();
+      });
+  if (!entry)
+    return entry.takeError();
+  if (lastSteps.empty())
+    lastSteps.push_back({"cache", std::chrono::duration<double, std::milli>(
+                                      std::chrono::steady_clock::now() - start)
+                                      .count()});
+
+  KernelArtifacts artifacts;
+  Expected<LaunchDescription> launch =
+      LaunchDescription::parse(entry->launch());
+  if (!launch)
+    return launch.takeError();
+  artifacts.launch = std::move(*launch);
+  artifacts.name = artifacts.launch.kernelName;
+  artifacts.ptx = entry->ptx().str();
+  artifacts.cubin = entry->cubin().str();
+  artifacts.origin =
+      cache->counters().computes > computesBefore ? "compiled" : "cache";
+  state->known[id] = artifacts;
+  return artifacts;
+}
+
+} // namespace humming

@@ -1,0 +1,75 @@
+//===- Executor.h - Where a kernel runs -------------------------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What humming-run needs of a place that runs kernels. Every buffer is an image
+// on the host with a guard before and after the data; the executor uploads it
+// whole, points the kernel at the data, and gives it back whole.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HUMMING_TOOLS_COMMON_EXECUTOR_H
+#define HUMMING_TOOLS_COMMON_EXECUTOR_H
+
+#include "Artifacts.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+
+namespace humming {
+
+/// Bytes of guard before and after the data of a buffer; a multiple of every
+/// alignment that kernels ask for.
+constexpr size_t kGuardBytes = 1024;
+
+/// The pointer arguments, in the kernel's order.
+enum class BufferSlot : unsigned {
+  X,
+  Weights,
+  Scales,
+  ZeroPoints,
+  Bias,
+  Output,
+  Workspace,
+};
+constexpr unsigned kNumBufferSlots = 7;
+llvm::StringRef stringify(BufferSlot slot);
+
+struct LaunchSizes {
+  int32_t m = 0, n = 0, k = 0, ldx = 0, ldc = 0;
+};
+
+class Executor {
+public:
+  virtual ~Executor();
+  /// `NVIDIA H200 (sm_90)`.
+  virtual std::string device() const = 0;
+  /// Makes a kernel ready. Error: it cannot run here.
+  virtual llvm::Error load(const KernelArtifacts &artifacts) = 0;
+  /// How the loaded kernel came in: `cubin (sm_90)`, ...
+  virtual std::string loadedFrom() const = 0;
+  /// Replaces the buffer of a slot; an empty image stands for a null pointer.
+  virtual llvm::Error upload(BufferSlot slot,
+                             llvm::ArrayRef<uint8_t> image) = 0;
+  /// Reads a buffer back, guards included; `image` has the uploaded size.
+  virtual llvm::Error download(BufferSlot slot,
+                               llvm::MutableArrayRef<uint8_t> image) = 0;
+  /// Launches the loaded kernel once and waits for its end.
+  virtual llvm::Error launch(const LaunchSizes &sizes) = 0;
+};
+
+/// The GPU. Error: no driver, no device.
+llvm::Expected<std::unique_ptr<Executor>> createCudaExecutor(int ordinal);
+
+/// `--on`. Error: "--on: expected ..., got ...".
+llvm::Expected<std::unique_ptr<Executor>> createExecutor(llvm::StringRef where,
+                                                         int ordinal);
+
+} // namespace humming
+
+#endif // HUMMING_TOOLS_COMMON_EXECUTOR_H

@@ -1,0 +1,362 @@
+//===- Check.cpp - Run one kernel and check its results -------------------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+using namespace llvm;
+
+namespace humming {
+
+static Error makeError(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// 0xFF is a NaN in f16, bf16, f32 and e4m3; 0x7F7F is a NaN in f16 and the
+/// largest magnitudes in bf16; 0x00 finds reads that only zeros would forgive.
+static constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F};
+
+std::vector<int64_t> chooseFeatures(int64_t m, int64_t n, int64_t k,
+                                    int64_t budget, uint64_t seed) {
+  std::vector<int64_t> features;
+  int64_t perFeature = std::max<int64_t>(1, m * k);
+  int64_t count = std::max<int64_t>(256, budget / perFeature);
+  if (count >= n) {
+    for (int64_t i = 0; i < n; ++i)
+      features.push_back(i);
+    return features;
+  }
+  std::set<int64_t> chosen;
+  for (int64_t i = 0; i < 64; ++i) {
+    chosen.insert(i);
+    chosen.insert(n - 1 - i);
+  }
+  Random random(seed ^ 0xfea7);
+  while (int64_t(chosen.size()) < count)
+    chosen.insert(int64_t(random.below(uint64_t(n))));
+  features.assign(chosen.begin(), chosen.end());
+  return features;
+}
+
+namespace {
+/// The host's side of one buffer: guard, data, guard.
+class Image {
+public:
+  void assign(ArrayRef<uint8_t> data, uint8_t poison) {
+    bytes.assign(data.size() + 2 * kGuardBytes, poison);
+    if (!data.empty())
+      std::memcpy(bytes.data() + kGuardBytes, data.data(), data.size());
+  }
+  MutableArrayRef<uint8_t> data() {
+    return MutableArrayRef<uint8_t>(bytes)
+        .drop_front(kGuardBytes)
+        .drop_back(kGuardBytes);
+  }
+  bool empty() const { return bytes.empty(); }
+  /// Offset, from the data's start, of the first guard byte that is not
+  /// `poison`; nothing if all are.
+  std::optional<int64_t> damagedGuard(uint8_t poison) const {
+    size_t dataEnd = bytes.size() - kGuardBytes;
+    for (size_t i = 0; i < kGuardBytes; ++i) {
+      if (bytes[i] != poison)
+        return int64_t(i) - int64_t(kGuardBytes);
+      if (bytes[dataEnd + i] != poison)
+        return int64_t(dataEnd + i) - int64_t(kGuardBytes);
+    }
+    return std::nullopt;
+  }
+
+  std::vector<uint8_t> bytes;
+};
+
+/// One size's buffers and the bookkeeping of what went wrong.
+class CheckRun {
+public:
+  CheckRun(Executor &executor, const KernelArtifacts &kernel,
+           const HostLayer &layer, int64_t m, const CheckOptions &options)
+      : executor(executor), launch(kernel.launch), layer(layer), m(m),
+        options(options) {}
+
+  Expected<CheckReport> run();
+
+private:
+  Error prepare();
+  Error runOnce(uint8_t poison, std::vector<uint8_t> &outputs);
+  Error checkInputs(uint8_t poison);
+  Error compare(ArrayRef<uint8_t> outputs);
+  void fail(bool &flag, const Twine &detail) {
+    flag = false;
+    if (report.detail.empty())
+      report.detail = detail.str();
+  }
+
+  Executor &executor;
+  const LaunchDescription &launch;
+  const HostLayer &layer;
+  int64_t m;
+  const CheckOptions &options;
+  CheckReport report;
+
+  MatmulProblem problem;
+  KernelConfig config;
+  LaunchSizes sizes;
+  std::vector<uint32_t> activations; ///< [m, k], codes
+  std::vector<uint8_t> xBytes;       ///< [m, k], as the kernel reads them
+  unsigned xElement = 2, cElement = 2;
+  Image images[kNumBufferSlots];
+};
+} // namespace
+
+Error CheckRun::prepare() {
+  int64_t n = layer.weights.n, k = layer.weights.k;
+  Expected<MatmulProblem> parsed = problemOf(launch, m, n, k);
+  if (!parsed)
+    return parsed.takeError();
+  problem = *parsed;
+  Expected<KernelConfig> parsedConfig = configOf(launch);
+  if (!parsedConfig)
+    return parsedConfig.takeError();
+  config = *parsedConfig;
+
+  xElement = elementBytes(problem.activation);
+  cElement = elementBytes(problem.output);
+  sizes.m = int32_t(m);
+  sizes.n = int32_t(n);
+  sizes.k = int32_t(k);
+  // Rows are longer than their data, by the least that the divisibility allows
+  // beside one more element.
+  sizes.ldx = int32_t(k + 3 * launch.kDivisor);
+  sizes.ldc = int32_t(n + 5 * launch.nDivisor);
+
+  activations =
+      randomActivations(problem.activation, m, k, options.seed ^ uint64_t(m));
+  xBytes = codesToBytes(problem.activation, activations);
+  if (!layer.weights.kOrder.empty()) {
+    // The packed columns are in kOrder: gather the activations to match.
+    std::vector<uint8_t> gathered(xBytes.size());
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t j = 0; j < k; ++j)
+        std::memcpy(
+            &gathered[size_t((row * k + j) * xElement)],
+            &xBytes[size_t((row * k + layer.weights.kOrder[j]) * xElement)],
+            xElement);
+    xBytes = std::move(gathered);
+  }
+  return Error::success();
+}
+
+Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
+  int64_t n = sizes.n, k = sizes.k;
+  std::vector<uint8_t> padded(size_t(m) * sizes.ldx * xElement, poison);
+  for (int64_t row = 0; row < m; ++row)
+    std::memcpy(&padded[size_t(row * sizes.ldx * xElement)],
+                &xBytes[size_t(row * k * xElement)], size_t(k) * xElement);
+  auto image = [&](BufferSlot slot) -> Image & {
+    return images[unsigned(slot)];
+  };
+  image(BufferSlot::X).assign(padded, poison);
+  image(BufferSlot::Weights).assign(layer.packedWeights, poison);
+  image(BufferSlot::Scales).assign(layer.packedScales, poison);
+  if (!layer.packedZeroPoints.empty())
+    image(BufferSlot::ZeroPoints).assign(layer.packedZeroPoints, poison);
+  if (!layer.bias.empty())
+    image(BufferSlot::Bias).assign(layer.bias, poison);
+  std::vector<uint8_t> blank(size_t(m) * sizes.ldc * cElement, poison);
+  image(BufferSlot::Output).assign(blank, poison);
+  int64_t counters = launch.counterBytes(m, n);
+  int64_t workspaceBytes = launch.workspaceBytes(m, n);
+  if (workspaceBytes > 0) {
+    std::vector<uint8_t> workspace(size_t(workspaceBytes), poison);
+    std::fill_n(workspace.begin(), counters, uint8_t(0));
+    image(BufferSlot::Workspace).assign(workspace, poison);
+  }
+  for (unsigned slot = 0; slot < kNumBufferSlots; ++slot)
+    if (Error error = executor.upload(BufferSlot(slot), images[slot].bytes))
+      return error;
+
+  // Twice, without touching the workspace in between: the counters of the first
+  // launch must have been left as the second needs them.
+  for (int repeat = 0; repeat < 2; ++repeat)
+    if (Error error = executor.launch(sizes))
+      return error;
+
+  Image &c = image(BufferSlot::Output);
+  if (Error error = executor.download(BufferSlot::Output, c.bytes))
+    return error;
+  if (std::optional<int64_t> at = c.damagedGuard(poison))
+    fail(report.guardsIntact, "c was written out of bounds, at byte " +
+                                  Twine(*at) + " of " + Twine(c.data().size()));
+  outputs.resize(size_t(m * n) * cElement);
+  for (int64_t row = 0; row < m; ++row) {
+    const uint8_t *from = c.data().data() + row * sizes.ldc * cElement;
+    std::memcpy(&outputs[size_t(row * n * cElement)], from,
+                size_t(n) * cElement);
+    for (int64_t i = n * cElement; i < sizes.ldc * int64_t(cElement); ++i)
+      if (from[i] != poison && report.paddingIntact)
+        fail(report.paddingIntact, "the padding of row " + Twine(row) +
+                                       " of c was written, at element " +
+                                       Twine(i / cElement));
+  }
+  if (workspaceBytes > 0) {
+    Image &workspace = image(BufferSlot::Workspace);
+    if (Error error = executor.download(BufferSlot::Workspace, workspace.bytes))
+      return error;
+    if (std::optional<int64_t> at = workspace.damagedGuard(poison))
+      fail(report.guardsIntact,
+           "the workspace was written out of bounds, at byte " + Twine(*at) +
+               " of " + Twine(workspaceBytes));
+    if (!all_of(workspace.data().take_front(counters),
+                [](uint8_t byte) { return byte == 0; }))
+      fail(report.countersZero, "the split-K counters are not zero after the "
+                                "launch");
+  }
+  return checkInputs(poison);
+}
+
+/// Reads every input back: its guards and its content must be as uploaded.
+Error CheckRun::checkInputs(uint8_t poison) {
+  Image back;
+  for (BufferSlot slot :
+       {BufferSlot::X, BufferSlot::Weights, BufferSlot::Scales,
+        BufferSlot::ZeroPoints, BufferSlot::Bias}) {
+    const Image &sent = images[unsigned(slot)];
+    if (sent.empty())
+      continue;
+    back.bytes.resize(sent.bytes.size());
+    if (Error error = executor.download(slot, back.bytes))
+      return error;
+    if (std::optional<int64_t> at = back.damagedGuard(poison))
+      fail(report.guardsIntact, stringify(slot) +
+                                    " was written out of bounds, at byte " +
+                                    Twine(*at));
+    else if (back.bytes != sent.bytes)
+      fail(report.inputsIntact, stringify(slot) + " was changed");
+  }
+  return Error::success();
+}
+
+Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
+  int64_t n = sizes.n, k = sizes.k;
+  std::vector<double> got = decodeElements(problem.output, outputs);
+  report.outputs = m * n;
+  report.nans = count_if(got, [](double value) { return value != value; });
+  if (m == 0) {
+    report.comparison = Comparison();
+    return Error::success();
+  }
+  std::vector<int64_t> features =
+      chooseFeatures(m, n, k, options.referenceBudget, options.seed);
+  report.checked = m * int64_t(features.size());
+
+  std::vector<double> x;
+  x.reserve(activations.size());
+  for (uint32_t code : activations)
+    x.push_back(problem.activation.decode(code));
+  ReferenceOptions referenceOptions;
+  referenceOptions.numerics = numericsOf(problem, config);
+  if (int64_t(features.size()) < n)
+    referenceOptions.features = features;
+  Expected<ReferenceResult> reference =
+      referenceMatmul(x, m, k, layer.weights, referenceOptions);
+  if (!reference)
+    return reference.takeError();
+
+  if (int64_t(features.size()) < n) {
+    std::vector<double> sample;
+    sample.reserve(size_t(m) * features.size());
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t feature : features)
+        sample.push_back(got[size_t(row * n + feature)]);
+    got = std::move(sample);
+  }
+  report.comparison = compareWithReference(
+      *reference, got, int64_t(features.size()), problem.output,
+      /*probable=*/true);
+  Comparison &comparison = report.comparison;
+  if (!comparison.ok && comparison.feature >= 0 &&
+      comparison.feature < int64_t(features.size()))
+    comparison.feature = features[size_t(comparison.feature)];
+  if (!comparison.ok && report.detail.empty())
+    report.detail = comparison.str();
+  // The reference of finite inputs has no NaN, so none may be in the outputs
+  // that were not compared either.
+  if (report.nans > 0 && report.detail.empty())
+    report.detail = std::to_string(report.nans) + " outputs are NaN";
+  return Error::success();
+}
+
+Expected<CheckReport> CheckRun::run() {
+  if (Error error = prepare())
+    return std::move(error);
+  std::vector<uint8_t> first, outputs;
+  for (uint8_t poison : kPoisons) {
+    if (Error error = runOnce(poison, outputs))
+      return std::move(error);
+    if (poison == kPoisons[0]) {
+      first = outputs;
+      continue;
+    }
+    if (outputs != first) {
+      size_t at = size_t(
+          std::mismatch(first.begin(), first.end(), outputs.begin()).first -
+          first.begin());
+      int64_t element = int64_t(at / cElement);
+      fail(report.deterministic,
+           "the result depends on bytes that it must not depend on (or was "
+           "not written): row " +
+               Twine(element / sizes.n) + ", feature " +
+               Twine(element % sizes.n));
+    }
+  }
+  if (Error error = compare(first))
+    return std::move(error);
+  report.ok = report.comparison.ok && report.guardsIntact &&
+              report.inputsIntact && report.paddingIntact &&
+              report.deterministic && report.countersZero && report.nans == 0;
+  return std::move(report);
+}
+
+Expected<CheckReport> runAndCheck(Executor &executor,
+                                  const KernelArtifacts &kernel,
+                                  const HostLayer &layer, int64_t m,
+                                  const CheckOptions &options) {
+  if (layer.weights.n > INT32_MAX - 64 || layer.weights.k > INT32_MAX - 64)
+    return makeError("n and k: expected at most 2147483583");
+  return CheckRun(executor, kernel, layer, m, options).run();
+}
+
+/// JSON has no infinity and no NaN.
+static json::Value number(double value) {
+  if (value != value)
+    return "nan";
+  if (value - value != 0)
+    return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+void CheckReport::addTo(json::Object &object) const {
+  object["ok"] = ok;
+  object["max_error"] = number(comparison.maxError);
+  object["relative_frobenius"] = number(comparison.relativeFrobenius);
+  object["bound"] = number(comparison.bound);
+  object["error_over_bound"] = number(comparison.worstRatio);
+  object["outputs"] = outputs;
+  object["checked"] = checked;
+  object["guards_intact"] = guardsIntact;
+  object["inputs_intact"] = inputsIntact;
+  object["padding_intact"] = paddingIntact;
+  object["deterministic"] = deterministic;
+  object["counters_zero"] = countersZero;
+  if (!detail.empty())
+    object["detail"] = detail;
+}
+
+} // namespace humming

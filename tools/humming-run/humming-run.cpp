@@ -1,0 +1,212 @@
+//===- humming-run.cpp - Compile, run and check a kernel ------------------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One line of JSON per kernel, shape and number of tokens; exit status 0 only
+// if every one of them is right. See docs/Tools.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+#include "KernelSource.h"
+#include "ProblemFlags.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+#include <chrono>
+#include <map>
+
+using namespace llvm;
+using namespace humming;
+
+namespace {
+struct RunTool {
+  cl::OptionCategory category{"Running"};
+  ProblemFlags problemFlags;
+  KernelSource source{problemFlags};
+  cl::opt<std::string> on{"on", cl::desc("Where to run: cuda"),
+                          cl::init("cuda"), cl::cat(category)};
+  cl::opt<std::string> device{"device", cl::desc("Ordinal of the GPU"),
+                              cl::init("0"), cl::cat(category)};
+  cl::opt<std::string> seed{"seed", cl::desc("Seed of the random data"),
+                            cl::init("0"), cl::cat(category)};
+  cl::opt<std::string> layerFlag{
+      "layer",
+      cl::desc("A layer of a checkpoint in place of random weights; --w, "
+               "--scale, --group, --zero-point, --n and --k come from it"),
+      cl::value_desc("FILE:PREFIX"), cl::cat(category)};
+  cl::opt<std::string> gptqZeros{
+      "gptq-zeros",
+      cl::desc("Zero-point convention of a GPTQ layer whose config does not "
+               "say: v1 or v2"),
+      cl::value_desc("v1|v2"), cl::cat(category)};
+
+  Expected<bool> run();
+
+private:
+  Expected<const HostLayer *> layerFor(const KernelArtifacts &kernel,
+                                       Shape shape);
+  Error checkLayerFlags() const;
+
+  std::optional<QuantizedWeights> checkpointWeights;
+  CheckOptions options;
+  std::string layerKey;
+  HostLayer layer; ///< of layerKey
+};
+} // namespace
+
+static Error makeError(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// A flag that says something else than the layer is a mistake, not a wish.
+Error RunTool::checkLayerFlags() const {
+  const QuantizedWeights &weights = *checkpointWeights;
+  Expected<MatmulProblem> given =
+      problemFlags.problem({weights.n, weights.k}, 0);
+  if (!given)
+    return given.takeError();
+  const QuantType &want = given->weight, &have = weights.type;
+  auto check = [&](const cl::Option &flag, bool same, const Twine &got,
+                   const Twine &expected) -> Error {
+    if (!flag.getNumOccurrences() || same)
+      return Error::success();
+    return makeError("--" + flag.ArgStr + ": expected " + expected +
+                     " as in the layer, got " + got);
+  };
+  if (Error error = check(problemFlags.weight, want.weight == have.weight,
+                          want.weight.str(), have.weight.str()))
+    return error;
+  if (Error error = check(problemFlags.scale, want.scale == have.scale,
+                          want.scale.str(), have.scale.str()))
+    return error;
+  if (Error error =
+          check(problemFlags.group, want.granularity == have.granularity,
+                want.granularity.str(), have.granularity.str()))
+    return error;
+  return check(problemFlags.zeroPoint, want.zeroPoint == have.zeroPoint,
+               stringify(want.zeroPoint), stringify(have.zeroPoint));
+}
+
+Expected<const HostLayer *> RunTool::layerFor(const KernelArtifacts &kernel,
+                                              Shape shape) {
+  Expected<MatmulProblem> problem =
+      problemOf(kernel.launch, 0, shape.n, shape.k);
+  if (!problem)
+    return problem.takeError();
+  // Same types and sizes, same layer: packing a large one takes a while.
+  std::string key = problem->str();
+  if (key == layerKey)
+    return &layer;
+  Expected<HostLayer> made = checkpointWeights
+                                 ? packLayer(*checkpointWeights, *problem)
+                                 : makeRandomLayer(*problem, options.seed);
+  if (!made)
+    return made.takeError();
+  layer = std::move(*made);
+  layerKey = std::move(key);
+  return &layer;
+}
+
+Expected<bool> RunTool::run() {
+  Expected<SmallVector<int64_t>> tokens = problemFlags.tokens();
+  if (!tokens)
+    return tokens.takeError();
+  Expected<int64_t> ordinal = parseIntegerFlag("device", device, 0, 1023);
+  if (!ordinal)
+    return ordinal.takeError();
+  Expected<int64_t> seedValue = parseIntegerFlag("seed", seed, 0, INT64_MAX);
+  if (!seedValue)
+    return seedValue.takeError();
+  options.seed = uint64_t(*seedValue);
+
+  SmallVector<Shape> shapes;
+  if (!layerFlag.empty()) {
+    Expected<QuantizedWeights> weights = readLayerFlag(layerFlag, gptqZeros);
+    if (!weights)
+      return weights.takeError();
+    checkpointWeights = std::move(*weights);
+    if (Error error = checkLayerFlags())
+      return std::move(error);
+    shapes.push_back({checkpointWeights->n, checkpointWeights->k});
+  }
+  if (!checkpointWeights || problemFlags.nFlag.getNumOccurrences() ||
+      problemFlags.kFlag.getNumOccurrences()) {
+    Expected<SmallVector<Shape>> given = problemFlags.shapes();
+    if (!given)
+      return given.takeError();
+    if (checkpointWeights &&
+        (given->front().n != shapes[0].n || given->front().k != shapes[0].k))
+      return makeError("--n and --k: expected " + Twine(shapes[0].n) + " and " +
+                       Twine(shapes[0].k) + " as in the layer, got " +
+                       Twine(given->front().n) + " and " +
+                       Twine(given->front().k));
+    shapes = std::move(*given);
+  }
+  if (Error error = source.open())
+    return std::move(error);
+  Expected<std::unique_ptr<Executor>> executor = createExecutor(on, *ordinal);
+  if (!executor)
+    return executor.takeError();
+
+  bool allOk = true;
+  for (Shape shape : shapes)
+    for (int64_t m : *tokens) {
+      Expected<std::vector<KernelArtifacts>> kernels = source.kernelsFor(
+          shape, m, checkpointWeights ? &checkpointWeights->type : nullptr);
+      if (!kernels)
+        return kernels.takeError();
+      for (const KernelArtifacts &kernel : *kernels) {
+        auto start = std::chrono::steady_clock::now();
+        Expected<const HostLayer *> hostLayer = layerFor(kernel, shape);
+        if (!hostLayer)
+          return hostLayer.takeError();
+        if (Error error = (*executor)->load(kernel))
+          return std::move(error);
+        Expected<CheckReport> report =
+            runAndCheck(**executor, kernel, **hostLayer, m, options);
+        if (!report)
+          return report.takeError();
+        json::Object line{{"kernel", kernel.launch.kernelName},
+                          {"artifact", kernel.name},
+                          {"chip", kernel.launch.chip},
+                          {"config", kernel.launch.config},
+                          {"origin", kernel.origin},
+                          {"on", on.getValue()},
+                          {"device", (*executor)->device()},
+                          {"loaded", (*executor)->loadedFrom()},
+                          {"m", m},
+                          {"n", shape.n},
+                          {"k", shape.k},
+                          {"seed", *seedValue}};
+        report->addTo(line);
+        line["seconds"] = std::chrono::duration<double>(
+                              std::chrono::steady_clock::now() - start)
+                              .count();
+        outs() << json::Value(std::move(line)) << '\n';
+        outs().flush();
+        allOk &= report->ok;
+      }
+    }
+  return allOk;
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  RunTool tool;
+  tool.problemFlags.setDefaultTokens("1,16,64");
+  parseCommandLine(
+      argc, argv,
+      "Runs kernels on random or checkpoint weights and compares the results "
+      "with the f64 reference.\n",
+      {&tool.category, &tool.problemFlags.category, &tool.source.category});
+  Expected<bool> ok = tool.run();
+  if (!ok) {
+    WithColor::error(errs(), "humming-run") << toString(ok.takeError()) << '\n';
+    return 1;
+  }
+  return *ok ? 0 : 1;
+}
