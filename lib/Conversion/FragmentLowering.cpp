@@ -196,6 +196,14 @@ struct LowerScaleAccumulate : OpConversionPattern<ScaleAccumulateOp> {
   }
 };
 
+/// Whether the values of `type` become one register an element.
+bool isRegisters(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && isFragment(vector) &&
+         (vector.getElementType().isInteger(32) ||
+          vector.getElementType().isF32());
+}
+
 /// vector.extract of one register: picks it.
 struct LowerExtract : OpConversionPattern<vector::ExtractOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -204,8 +212,12 @@ struct LowerExtract : OpConversionPattern<vector::ExtractOp> {
   matchAndRewrite(vector::ExtractOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<VectorType>(op.getSource().getType());
+    if (!isRegisters(type))
+      return rewriter.notifyMatchFailure(op, "expected a fragment");
+    // A negative position is poison.
     if (op.hasDynamicPosition() ||
-        int64_t(op.getStaticPosition().size()) != type.getRank())
+        int64_t(op.getStaticPosition().size()) != type.getRank() ||
+        llvm::any_of(op.getStaticPosition(), [](int64_t p) { return p < 0; }))
       return rewriter.notifyMatchFailure(
           op, "expected the static position of one register");
     int64_t index = 0;
@@ -224,6 +236,8 @@ struct LowerFromElements : OpConversionPattern<vector::FromElementsOp> {
   LogicalResult
   matchAndRewrite(vector::FromElementsOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (!isRegisters(op.getType()))
+      return rewriter.notifyMatchFailure(op, "expected a fragment");
     rewriter.replaceOpWithMultiple(op, {adaptor.getElements()});
     return success();
   }
@@ -237,8 +251,8 @@ struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
   matchAndRewrite(arith::ConstantOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-    if (!dense)
-      return rewriter.notifyMatchFailure(op, "expected a dense vector");
+    if (!dense || !isRegisters(op.getType()))
+      return rewriter.notifyMatchFailure(op, "expected a dense fragment");
     SmallVector<Value> values;
     for (Attribute value : dense.getValues<Attribute>())
       values.push_back(LLVM::ConstantOp::create(

@@ -33,6 +33,7 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "convert-hquant-to-nvvm"
 
@@ -66,6 +67,8 @@ void configureTypes(TypeConverter &converter) {
         Type element = type.getElementType();
         if (!element.isInteger(32) && !element.isF32())
           return std::nullopt;
+        if (!isFragment(type))
+          return failure();
         results.append(type.getNumElements(), element);
         return success();
       });
@@ -136,9 +139,8 @@ struct ConvertHQuantToNVVMPass
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     SmallVector<gpu::GPUFuncOp> kernels(module.getOps<gpu::GPUFuncOp>());
-    if (kernels.empty())
-      return;
-    createSharedArray(module);
+    if (!kernels.empty())
+      createSharedArray(module);
     for (gpu::GPUFuncOp kernel : kernels)
       if (failed(convertFunction(kernel)))
         return signalPassFailure();
@@ -157,10 +159,43 @@ struct ConvertHQuantToNVVMPass
         Attribute(), /*alignment=*/kBufferAlignment, /*addrSpace=*/3);
   }
 
-  /// Moves the body into an llvm.func and gives every buffer its place.
-  LogicalResult convertFunction(gpu::GPUFuncOp kernel) {
+  /// What of a function has no counterpart in a kernel of stage 4.
+  LogicalResult checkFunction(gpu::GPUFuncOp kernel) {
     if (!kernel.isKernel())
       return kernel.emitOpError("expected a kernel function");
+    for (Type type : kernel.getFunctionType().getInputs())
+      if (!LLVM::isCompatibleType(type))
+        return kernel.emitOpError("expected arguments of types that are "
+                                  "passed to a kernel as they are, got ")
+               << type;
+    if (kernel.getNumPrivateAttributions() != 0)
+      return kernel.emitOpError("expected no private buffers; values of a lane "
+                                "stay in registers");
+    int64_t total = 0;
+    for (BlockArgument buffer : kernel.getWorkgroupAttributions()) {
+      auto type = dyn_cast<MemRefType>(buffer.getType());
+      if (!type || !isWorkgroupBuffer(type) ||
+          !type.getElementType().isInteger(8))
+        return kernel.emitOpError("expected workgroup buffers of i8 and static "
+                                  "shape, got ")
+               << buffer.getType();
+      int64_t bytes = 1;
+      for (int64_t extent : type.getShape())
+        if (llvm::MulOverflow(bytes, extent, bytes) || bytes > INT32_MAX)
+          return kernel.emitOpError("expected buffers of less than 2 GiB, got ")
+                 << type;
+      total += bytes;
+    }
+    if (total > INT32_MAX / 2)
+      return kernel.emitOpError("expected less than 1 GiB of buffers, got ")
+             << total << " bytes";
+    return success();
+  }
+
+  /// Moves the body into an llvm.func and gives every buffer its place.
+  LogicalResult convertFunction(gpu::GPUFuncOp kernel) {
+    if (failed(checkFunction(kernel)))
+      return failure();
     OpBuilder builder(kernel);
     Location loc = kernel.getLoc();
     MLIRContext *context = builder.getContext();

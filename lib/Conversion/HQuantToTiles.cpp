@@ -488,6 +488,28 @@ struct ConvertHQuantToTilesPass
     return matmul;
   }
 
+  /// The config is legal on the module's chip: the program divides by its tile
+  /// sizes.
+  LogicalResult checkConfigured(MatmulOp matmul) {
+    LoweringConfigAttr config = matmul.getLoweringConfigAttr();
+    if (!config)
+      return success(); // buildTileProgram says so.
+    auto target = getOperation()->getAttrOfType<NVVM::NVVMTargetAttr>(
+        HQuantDialect::getTargetAttrName());
+    if (!target)
+      return matmul.emitOpError("expected hquant.target on the module, for "
+                                "which the config was chosen");
+    llvm::Expected<const TargetInfo *> info = getTargetInfo(target.getChip());
+    if (!info)
+      return getOperation().emitOpError(llvm::toString(info.takeError()));
+    MatmulProblem problem = matmul.getProblem();
+    if (llvm::Error error = checkProblem(problem, **info))
+      return matmul.emitOpError(llvm::toString(std::move(error)));
+    if (llvm::Error error = checkConfig(problem, config.getConfig(), **info))
+      return matmul.emitOpError(llvm::toString(std::move(error)));
+    return success();
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SmallVector<std::pair<func::FuncOp, MatmulOp>> work;
@@ -501,12 +523,23 @@ struct ConvertHQuantToTilesPass
         return signalPassFailure();
       }
       FailureOr<MatmulOp> matmul = findMatmul(function);
-      if (failed(matmul) || !*matmul)
+      if (failed(matmul) || !*matmul || failed(checkConfigured(*matmul)))
         return signalPassFailure();
+      if (!SymbolTable::symbolKnownUseEmpty(function, module)) {
+        function.emitOpError("expected no uses of a function that becomes a "
+                             "kernel; its arguments change");
+        return signalPassFailure();
+      }
       work.emplace_back(function, *matmul);
     }
     if (work.empty())
       return;
+    if (module.lookupSymbol(moduleName)) {
+      module.emitError("expected a new name for the gpu.module, but there is "
+                       "a symbol '")
+          << moduleName << "'; choose another one with the option module";
+      return signalPassFailure();
+    }
 
     OpBuilder builder(module.getBody(), module.getBody()->end());
     auto kernels =

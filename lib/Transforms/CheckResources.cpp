@@ -11,6 +11,7 @@
 #include "Humming/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "hquant-check-resources"
 
@@ -62,8 +63,13 @@ struct CheckResourcesPass
         return kernel.emitOpError("expected workgroup buffers of i8 and static "
                                   "shape, got ")
                << buffer.getType();
-      int64_t bytes = llvm::alignTo(type.getNumElements(), 128);
-      (i + 1 == workgroup.size() ? scratch : buffers) += bytes;
+      // Saturates: what does not fit 31 bits does not fit any chip either.
+      int64_t bytes = 1;
+      for (int64_t extent : type.getShape())
+        if (llvm::MulOverflow(bytes, extent, bytes) || bytes > INT32_MAX)
+          bytes = INT32_MAX;
+      (i + 1 == workgroup.size() ? scratch : buffers) +=
+          llvm::alignTo(bytes, 128);
     }
     int64_t total = std::max(buffers, scratch);
     if (total > target.sharedMemoryPerBlock)
@@ -74,13 +80,17 @@ struct CheckResourcesPass
     auto block = kernel.getKnownBlockSizeAttr();
     if (!block)
       return kernel.emitOpError("expected a known_block_size");
+    // At most 1024 * 2^31 before it is refused: no overflow.
     int64_t threads = 1;
     for (int32_t extent : block.asArrayRef())
-      threads *= extent;
-    if (threads <= 0 || threads % 32 != 0 || threads > 1024)
+      if (extent <= 0 || (threads *= extent) > 1024) {
+        threads = 0;
+        break;
+      }
+    if (threads == 0 || threads % 32 != 0)
       return kernel.emitOpError("expected a multiple of 32 threads, at most "
-                                "1024, got ")
-             << threads;
+                                "1024, got a block of ")
+             << block;
     if (explain)
       kernel.emitRemark("uses ")
           << total << " of " << target.sharedMemoryPerBlock

@@ -38,6 +38,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 #define DEBUG_TYPE "hquant-pipeline-copies"
@@ -59,8 +60,55 @@ struct CopyLoop {
   SmallVector<CopyTileOp> copies;
   gpu::BarrierOp afterCopies, afterCompute;
 
+  /// Checks that `copy` can be made for another trip of `loop`: it depends on
+  /// the trip through pure operations only, and its tile is a buffer of the
+  /// kernel that is its own.
+  static LogicalResult checkCopy(CopyTileOp copy, scf::ForOp loop) {
+    SmallVector<Value> work(copy->getOperands());
+    SmallPtrSet<Operation *, 8> seen;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!op) {
+        if (value.getParentBlock() == loop.getBody() &&
+            value != loop.getInductionVar())
+          return copy.emitOpError("expected operands that depend on the trip "
+                                  "alone, got a value carried by the K loop");
+        continue;
+      }
+      if (op->getBlock() != loop.getBody() || !seen.insert(op).second)
+        continue;
+      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0) {
+        auto diag = copy.emitOpError("expected operands that depend on the "
+                                     "trip through pure operations");
+        diag.attachNote(op->getLoc()) << "this is none";
+        return diag;
+      }
+      work.append(op->operand_begin(), op->operand_end());
+    }
+    auto kernel = loop->getParentOfType<gpu::GPUFuncOp>();
+    if (!kernel ||
+        !llvm::is_contained(kernel.getWorkgroupAttributions(), copy.getDest()))
+      return copy.emitOpError("expected a tile that is a workgroup buffer of "
+                              "the kernel");
+    for (Operation *user : copy.getDest().getUsers()) {
+      // The stage is chosen per trip, so a loop's tile is its own.
+      if (!loop->isProperAncestor(user))
+        return user->emitOpError("expected the copied tile to be used inside "
+                                 "the K loop only");
+      if (user != copy &&
+          !isa<LoadWeightsOp, LoadActivationsOp, LoadScalesOp>(user))
+        return user->emitOpError("expected the copied tile to be read by "
+                                 "fragment loads only, and filled by one copy");
+    }
+    return success();
+  }
+
   /// Recognises `copies, barrier, compute, barrier, yield`.
   static FailureOr<CopyLoop> match(scf::ForOp loop) {
+    if (!loop.getInductionVar().getType().isInteger(32) ||
+        !matchPattern(loop.getStep(), m_One()))
+      return loop.emitOpError("expected a K loop over i32 in steps of one");
     CopyLoop result;
     result.loop = loop;
     for (Operation &op : *loop.getBody()) {
@@ -79,6 +127,9 @@ struct CopyLoop {
           result.afterCompute = barrier;
       }
     }
+    for (CopyTileOp copy : result.copies)
+      if (failed(checkCopy(copy, loop)))
+        return failure();
     if (!result.afterCompute ||
         result.afterCompute->getNextNode() != loop.getBody()->getTerminator())
       return loop.emitOpError("expected copies, a barrier, the computation and "
@@ -299,18 +350,11 @@ LogicalResult humming::pipelineCopies(scf::ForOp loop, int64_t stages,
   FailureOr<CopyLoop> parts = CopyLoop::match(loop);
   if (failed(parts))
     return failure();
-  if (stages < 2 || (!async && stages != 2))
+  if (stages < 2 || stages > (async ? 8 : 2))
     return loop.emitOpError("expected ")
-           << (async ? "at least 2 stages" : "2 stages for copies through "
-                                             "registers")
+           << (async ? "2 to 8 stages" : "2 stages for copies through "
+                                         "registers")
            << ", got " << stages;
-  for (CopyTileOp copy : parts->copies) {
-    // The stage is chosen per trip, so a loop's tile is its own.
-    for (Operation *user : copy.getDest().getUsers())
-      if (!loop->isProperAncestor(user))
-        return user->emitOpError("expected the copied tile to be used inside "
-                                 "the K loop only");
-  }
   Pipeliner(*parts, stages, async).run();
   return success();
 }

@@ -47,15 +47,17 @@ void humming::buildConfigurePipeline(OpPassManager &manager,
   // Step 1. Canonical forms first: without symmetric zero points and zero
   // biases the problem is a cheaper one.
   manager.addPass(createCanonicalizerPass());
-  // Step 2. The layout is independent of the config, so the order of steps 2
-  // and 3 does not matter; the first to fail should be the choice.
+  // Step 2. The epilogue is part of the problem that the config is chosen for.
+  manager.addPass(createFuseEpiloguePass());
+  // Step 3. The layout is independent of the config, so the order of steps 3
+  // and 4 does not matter; the first to fail should be the choice.
   SelectLoweringConfigPassOptions select;
   select.chip = options.chip;
   select.config = options.config;
   select.m = options.m;
   select.explain = options.explain;
   manager.addPass(createSelectLoweringConfigPass(select));
-  // Step 3. Pack, and share the packs of weights that several matmuls use.
+  // Step 4. Pack, and share the packs of weights that several matmuls use.
   manager.addPass(createPackWeightsPass());
   manager.addPass(createCSEPass());
   verifyAt(manager, options, "configured");

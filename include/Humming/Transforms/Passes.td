@@ -20,6 +20,47 @@ include "mlir/Pass/PassBase.td"
 // Configure (stage 1 to 2)
 //===----------------------------------------------------------------------===//
 
+def FuseEpiloguePass : Pass<"hquant-fuse-epilogue"> {
+  let summary = "Take a bias and a rounding that follow into the matmul";
+  let description = [{
+    Absorbs the only use of an `hquant.matmul`, if it is
+
+    - the addition of a vector over the features, broadcast over the tokens
+      (`arith.addf` or `linalg.add` of a `linalg.broadcast` along dimension 0 or
+      of the `linalg.generic` that does the same, or a `linalg.generic` that adds
+      a vector read at `(m, n) -> (n)`): it becomes the bias;
+    - `arith.truncf` of an f32 result to f16 or bf16: the result has that type.
+      An f32 bias must be an `arith.extf` of that type.
+
+    The kernel adds and rounds in registers. The result is rounded once, at the
+    end: a rounding between sum and bias is dropped.
+
+    ```mlir
+    %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>)
+           quant_type = <u4, scale = f16, group = 128>
+           : tensor<?x128xf16>, tensor<64x128xi4> -> tensor<?x64xf32>
+    %r = arith.truncf %c : tensor<?x64xf32> to tensor<?x64xf16>
+    %b = linalg.broadcast ins(%bias : tensor<64xf16>)
+           outs(%e : tensor<?x64xf16>) dimensions = [0]
+    %d = arith.addf %r, %b : tensor<?x64xf16>
+    ==>
+    %d = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>)
+           bias(%bias : tensor<64xf16>)
+           quant_type = <u4, scale = f16, group = 128>
+           : tensor<?x128xf16>, tensor<64x128xi4> -> tensor<?x64xf16>
+    ```
+
+    Stages 1 and 2. An addition or rounding that cannot be taken in stays; a
+    missed remark of category `HummingMissed` says why
+    (`--remarks-filter=HummingMissed`).
+  }];
+  let statistics = [
+    Statistic<"numFused", "num-fused", "Number of operations taken in">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::humming::hquant::HQuantDialect"];
+}
+
 def SelectLoweringConfigPass
     : Pass<"hquant-select-lowering-config", "::mlir::ModuleOp"> {
   let summary = "Choose how each matmul is lowered on a chip";

@@ -18,6 +18,7 @@ namespace mlir {
 class ModuleOp;
 class Operation;
 class RewritePatternSet;
+class RewriterBase;
 namespace scf {
 class ForOp;
 }
@@ -32,6 +33,12 @@ class MatmulOp;
 //===----------------------------------------------------------------------===//
 // Configure (stage 1 to 2)
 //===----------------------------------------------------------------------===//
+
+/// Takes the only use of `op`, the addition of a bias or a rounding, into it.
+/// Returns the matmul that replaces both, or failure with a missed remark if
+/// there is such a use that cannot be taken in.
+mlir::FailureOr<hquant::MatmulOp> fuseEpilogue(mlir::RewriterBase &rewriter,
+                                               hquant::MatmulOp op);
 
 /// The facts of the chip named by the nearest `hquant.target` around `op`.
 /// Error at `op`: there is none, it is no `#nvvm.target`, or the chip is

@@ -16,9 +16,9 @@ func.func @matmul_c1(%x: tensor<4x128xf32>, %w: tensor<64x128xi4>, %s: tensor<64
 // -----
 
 func.func @matmul_c2(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) {
-  // expected-error @+1 {{expected a result of f16 or bf16, got 'f32'}}
+  // expected-error @+1 {{expected a result of f16, bf16 or f32, got 'f64'}}
   %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>) quant_type = <u4, scale = f16, group = 128>
-         : tensor<4x128xf16>, tensor<64x128xi4> -> tensor<4x64xf32>
+         : tensor<4x128xf16>, tensor<64x128xi4> -> tensor<4x64xf64>
   return
 }
 

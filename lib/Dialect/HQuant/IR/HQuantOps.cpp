@@ -166,8 +166,9 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "expected activations of f16 or bf16, got "
                          << x.getElementType();
   // matmul_c2
-  if (!result.getElementType().isF16() && !result.getElementType().isBF16())
-    return emitOpError() << "expected a result of f16 or bf16, got "
+  if (!result.getElementType().isF16() && !result.getElementType().isBF16() &&
+      !result.getElementType().isF32())
+    return emitOpError() << "expected a result of f16, bf16 or f32, got "
                          << result.getElementType();
   // matmul_c3
   if (!agree(x.getDimSize(0), result.getDimSize(0)))

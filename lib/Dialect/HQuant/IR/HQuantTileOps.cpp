@@ -5,88 +5,171 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Each check carries the number of its constraint in docs/HQuant.md (tile
+// stage). What passes here can be lowered: extents are bounded, so that no op
+// becomes millions of instructions, and static accesses lie within their
+// buffer.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace humming;
 using namespace humming::hquant;
 
-/// K elements of a slab; rows of a unit and of a strip (docs/HQuant.md, packed
-/// layout).
+/// K elements of a slab (docs/HQuant.md, packed layout).
 static constexpr int64_t kSlabDepth = 64;
+/// Rows of a strip, the unit of packed scales.
+static constexpr int64_t kStripRows = 64;
+/// More than any chip has for a block (227 KiB on sm_90).
+static constexpr int64_t kMaxTileBytes = 1 << 18;
+
+// tile_c2
+bool hquant::isFragment(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.isScalable())
+    return false;
+  int64_t count = 1;
+  for (int64_t extent : vector.getShape())
+    if (llvm::MulOverflow(count, extent, count) ||
+        count > kMaxFragmentRegisters)
+      return false;
+  return true;
+}
+
+// tile_c1
+bool hquant::isWorkgroupBuffer(Type type) {
+  auto buffer = dyn_cast<MemRefType>(type);
+  return buffer && buffer.hasStaticShape() && buffer.getLayout().isIdentity() &&
+         gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(buffer);
+}
+
+static VectorType getVector(Value value) {
+  return cast<VectorType>(value.getType());
+}
+
+/// Bytes of one stage of a buffer.
+static int64_t getStageBytes(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getShape().back();
+}
+
+static bool isSixteenBitFloat(const NumberFormat &format) {
+  return format.isF16() || format.isBF16();
+}
+
+/// A number of threads of a block: whole warps, at most 1024.
+static bool isThreadCount(int64_t threads) {
+  return threads > 0 && threads % 32 == 0 && threads <= 1024;
+}
+
+/// A promise on how a row of the source or destination is aligned.
+static bool isGranule(int64_t granule) {
+  return granule == 2 || granule == 4 || granule == 8 || granule == 16;
+}
+
+static LogicalResult expectType(Operation *op, StringRef what, Type got,
+                                ArrayRef<int64_t> shape, Type element) {
+  Type expected = VectorType::get(shape, element);
+  if (got != expected)
+    return op->emitOpError("expected ")
+           << what << " of type " << expected << ", got " << got;
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// copy_c1..c5: what a tile copy needs to be cut into 16-byte chunks.
+/// What a tile copy needs to be cut into 16-byte chunks.
 template <typename CopyOp>
-static LogicalResult verifyTile(CopyOp op, int64_t granule, bool swizzle) {
+static LogicalResult verifyTile(CopyOp op, bool swizzle) {
   int64_t threads = op.getThreads(), cell = op.getCellBytes();
+  int64_t rows = op.getTileRows(), columns = op.getTileColumns();
   // copy_c1
-  if (cell <= 0 || op.getTileRows() <= 0 || op.getTileColumns() <= 0)
+  if (cell <= 0 || rows <= 0 || columns <= 0)
     return op.emitOpError("expected positive cell_bytes, tile_rows and "
                           "tile_columns, got ")
-           << cell << ", " << op.getTileRows() << " and "
-           << op.getTileColumns();
+           << cell << ", " << rows << " and " << columns;
   // copy_c2
-  if (threads <= 0 || threads % 32 != 0 || threads > 1024)
+  if (cell % 16 != 0 && 16 % cell != 0)
+    return op.emitOpError("expected cell_bytes to divide 16 or be a multiple "
+                          "of it, got ")
+           << cell;
+  // copy_c3
+  int64_t bytes = 0;
+  if (llvm::MulOverflow(cell, columns, bytes) ||
+      llvm::MulOverflow(bytes, rows, bytes) || bytes > kMaxTileBytes)
+    return op.emitOpError("expected a tile of at most ")
+           << kMaxTileBytes << " bytes, got " << rows << " x " << columns
+           << " cells of " << cell;
+  // copy_c4
+  if (!isThreadCount(threads))
     return op.emitOpError("expected threads to be a multiple of 32, at most "
                           "1024, got ")
            << threads;
-  // copy_c3
-  int64_t rowBytes = cell * op.getTileColumns();
-  int64_t unit = swizzle ? 128 : 16;
+  // copy_c5
+  int64_t rowBytes = cell * columns, unit = swizzle ? 128 : 16;
   if (rowBytes % unit != 0)
     return op.emitOpError("expected the ")
            << rowBytes << " bytes of a tile row to be a multiple of " << unit;
-  // copy_c4
-  if (granule != 2 && granule != 4 && granule != 8 && granule != 16)
-    return op.emitOpError("expected granule 2, 4, 8 or 16, got ") << granule;
   return success();
 }
 
-/// copy_c5: the destination holds the tile.
+/// copy_c6: pieces that the source promises.
+template <typename CopyOp>
+static LogicalResult verifyGranule(CopyOp op) {
+  if (!isGranule(op.getGranule()))
+    return op.emitOpError("expected granule 2, 4, 8 or 16, got ")
+           << int64_t(op.getGranule());
+  return success();
+}
+
+/// The destination holds the tile.
 template <typename CopyOp>
 static LogicalResult verifyDestination(CopyOp op) {
   auto type = cast<MemRefType>(op.getDest().getType());
   bool staged = static_cast<bool>(op.getStage());
+  // copy_c7
   if (type.getRank() != (staged ? 2 : 1))
     return op.emitOpError("expected a destination of rank ")
            << (staged ? 2 : 1) << (staged ? " with" : " without")
            << " a stage, got " << type;
-  if (!type.hasStaticShape() || type.getShape().back() < op.getTileBytes())
+  // copy_c8
+  int64_t bytes = getStageBytes(op.getDest());
+  if (bytes < op.getTileBytes() || bytes % 16 != 0)
     return op.emitOpError("expected a destination of at least ")
-           << op.getTileBytes() << " bytes, got " << type;
+           << op.getTileBytes() << " bytes, a multiple of 16, got " << type;
   return success();
 }
 
-/// copy_c6: one vector of 4 words per chunk of a thread.
+/// copy_c9: one vector of 4 words per chunk of a thread.
 template <typename CopyOp>
 static LogicalResult verifyChunks(CopyOp op) {
-  auto type = cast<VectorType>(op.getChunks().getType());
-  if (type.getShape() != ArrayRef<int64_t>{op.getChunksPerThread(), 4})
-    return op.emitOpError("expected chunks of type vector<")
-           << op.getChunksPerThread() << "x4xi32>, got " << type;
-  return success();
+  return expectType(op, "chunks", op.getChunks().getType(),
+                    {op.getChunksPerThread(), 4},
+                    IntegerType::get(op.getContext(), 32));
 }
 
 LogicalResult CopyTileOp::verify() {
-  if (failed(verifyTile(*this, getGranule(), getSwizzle())))
+  if (failed(verifyTile(*this, getSwizzle())) || failed(verifyGranule(*this)))
     return failure();
   return verifyDestination(*this);
 }
 
 LogicalResult FetchTileOp::verify() {
-  if (failed(verifyTile(*this, getGranule(), /*swizzle=*/false)))
+  if (failed(verifyTile(*this, /*swizzle=*/false)) ||
+      failed(verifyGranule(*this)))
     return failure();
   return verifyChunks(*this);
 }
 
 LogicalResult PutTileOp::verify() {
-  if (failed(verifyTile(*this, /*granule=*/16, getSwizzle())) ||
+  if (failed(verifyTile(*this, getSwizzle())) ||
       failed(verifyDestination(*this)))
     return failure();
   return verifyChunks(*this);
@@ -101,109 +184,138 @@ template <typename LoadOp>
 static LogicalResult verifySource(LoadOp op) {
   auto type = cast<MemRefType>(op.getTile().getType());
   int64_t rank = op.getStage() ? 2 : 1;
-  if (type.getRank() != rank || !type.hasStaticShape())
-    return op.emitOpError("expected a static tile of rank ")
-           << rank << ", got " << type;
+  if (type.getRank() != rank)
+    return op.emitOpError("expected a tile of rank ")
+           << rank << (rank == 2 ? " with" : " without") << " a stage, got "
+           << type;
   return success();
 }
 
-/// fragment_c2: units of a warp lie in one strip of four.
+/// fragment_c2: the units of a warp lie in one strip of four.
 static LogicalResult verifyUnits(Operation *op, int64_t units) {
   if (units != 1 && units != 2 && units != 4)
     return op->emitOpError("expected 1, 2 or 4 units, got ") << units;
   return success();
 }
 
-static LogicalResult expectType(Operation *op, StringRef what, Type got,
-                                ArrayRef<int64_t> shape, Type element) {
-  Type expected = VectorType::get(shape, element);
-  if (got != expected)
+/// The tile holds `count` pieces of `bytes` each.
+static LogicalResult verifyHolds(Operation *op, Value tile, StringRef what,
+                                 int64_t count, int64_t bytes) {
+  int64_t total = getStageBytes(tile);
+  if (count <= 0 || count > total / bytes)
     return op->emitOpError("expected ")
-           << what << " of type " << expected << ", got " << got;
+           << what << " from 1 to the " << total / bytes << " of " << bytes
+           << " bytes that the tile holds, got " << count;
   return success();
 }
 
 LogicalResult LoadWeightsOp::verify() {
-  auto type = cast<VectorType>(getWords().getType());
+  VectorType type = getVector(getWords());
   if (failed(verifySource(*this)))
     return failure();
-  if (type.getRank() != 2)
-    return emitOpError("expected words of type vector<UxBxi32>, got ") << type;
+  // fragment_c3
+  if (type.getRank() != 2 || type.getDimSize(1) > 8)
+    return emitOpError("expected words of type vector<UxBxi32> with B up to 8, "
+                       "got ")
+           << type;
   if (failed(verifyUnits(*this, type.getDimSize(0))))
     return failure();
-  if (type.getDimSize(1) > 8)
-    return emitOpError("expected at most 8 words a unit, got ")
-           << type.getDimSize(1);
-  if (static_cast<int64_t>(getSlabs()) <= 0)
-    return emitOpError("expected a positive number of slabs, got ")
-           << getSlabs();
-  return success();
+  // fragment_c4
+  return verifyHolds(*this, getTile(), "slabs", getSlabs(),
+                     kStripRows * kSlabDepth * type.getDimSize(1) / 8);
 }
 
 LogicalResult LoadActivationsOp::verify() {
-  auto type = cast<VectorType>(getFragment().getType());
+  VectorType type = getVector(getFragment());
   if (failed(verifySource(*this)))
     return failure();
+  // fragment_c5
   if (type.getRank() != 3 || type.getDimSize(1) != 4 || type.getDimSize(2) != 2)
     return emitOpError("expected a fragment of type vector<Tx4x2xi32>, got ")
            << type;
-  if (static_cast<int64_t>(getTileRows()) % 8 != 0)
-    return emitOpError("expected tile_rows to be a multiple of 8, got ")
-           << getTileRows();
-  return success();
+  // fragment_c6
+  int64_t rows = getTileRows(), tokens = 8 * type.getDimSize(0);
+  if (rows % 8 != 0 || rows < tokens)
+    return emitOpError("expected tile_rows to be a multiple of 8, at least "
+                       "the ")
+           << tokens << " tokens that are loaded, got " << rows;
+  // fragment_c7
+  return verifyHolds(*this, getTile(), "tile_rows", rows, 2 * kSlabDepth);
 }
 
 LogicalResult LoadScalesOp::verify() {
-  auto type = cast<VectorType>(getScales().getType());
+  VectorType type = getVector(getScales());
   if (failed(verifySource(*this)))
     return failure();
-  if (type.getRank() != 2)
-    return emitOpError("expected scales of type vector<UxGxi32>, got ") << type;
+  // fragment_c8
+  if (type.getRank() != 2 ||
+      (type.getDimSize(1) != 1 && type.getDimSize(1) != 2 &&
+       type.getDimSize(1) != 4))
+    return emitOpError("expected scales of type vector<UxGxi32> with 1, 2 or 4 "
+                       "groups, got ")
+           << type;
   if (failed(verifyUnits(*this, type.getDimSize(0))))
     return failure();
+  // fragment_c9
   if (getElementBits() != 8 && getElementBits() != 16)
     return emitOpError("expected element_bits 8 or 16, got ")
-           << getElementBits();
-  return success();
+           << int64_t(getElementBits());
+  // fragment_c10
+  return verifyHolds(*this, getTile(), "strips", getStrips(),
+                     kStripRows * getElementBits() / 8 * type.getDimSize(1));
 }
 
 LogicalResult DequantOp::verify() {
-  auto words = cast<VectorType>(getWords().getType());
-  if (words.getRank() != 2 ||
-      words.getDimSize(1) != getWeight().getFormat().bits)
+  VectorType words = getVector(getWords());
+  NumberFormat weight = getWeight().getFormat();
+  NumberFormat scale = getScale().getFormat();
+  // fragment_c11
+  if (words.getRank() != 2 || words.getDimSize(1) != weight.bits)
     return emitOpError("expected words of type vector<Ux")
-           << unsigned(getWeight().getFormat().bits) << "xi32>, got " << words;
+           << unsigned(weight.bits) << "xi32>, got " << words;
+  // fragment_c12
   int64_t units = words.getDimSize(0);
   int64_t steps = kSlabDepth / getMma().getStepDepth();
   if (failed(expectType(*this, "a fragment", getFragment().getType(),
                         {units, steps, getMma().getNumARegisters()},
                         words.getElementType())))
     return failure();
+  // fragment_c13
+  int64_t groups = 0;
   for (Value operand : {getScales(), getZeroPoints()}) {
     if (!operand)
       continue;
-    auto type = cast<VectorType>(operand.getType());
+    VectorType type = getVector(operand);
     if (type.getRank() != 2 || type.getDimSize(0) != units ||
-        steps % type.getDimSize(1) != 0)
-      return emitOpError("expected scales and zero points of type vector<")
+        steps % type.getDimSize(1) != 0 ||
+        (groups != 0 && type.getDimSize(1) != groups))
+      return emitOpError("expected scales and zero points of one type vector<")
              << units << "xGxi32> with G dividing " << steps << ", got "
              << type;
+    groups = type.getDimSize(1);
   }
-  if (getScales() && getScale().getFormat() != getMma().getOperandFormat())
+  // fragment_c14
+  if (getScales() && scale != getMma().getOperandFormat())
     return emitOpError("expected scales on the operand in its own format ")
-           << getMma().getOperandFormat().str() << ", got "
-           << getScale().getFormat().str();
+           << getMma().getOperandFormat().str() << ", got " << scale.str();
+  // fragment_c15
+  if (getFloatZeroPoints() && !(getZeroPoints() && isSixteenBitFloat(scale)))
+    return emitOpError("expected zero points in f16 or bf16 with "
+                       "float_zero_points, got ")
+           << (getZeroPoints() ? scale.str() : "none");
   return success();
 }
 
 LogicalResult MmaOp::verify() {
-  auto acc = cast<VectorType>(getAccumulators().getType());
+  VectorType acc = getVector(getAccumulators());
   SyncMmaAttr kind = getKind();
   int64_t steps = kSlabDepth / kind.getStepDepth();
   Type i32 = IntegerType::get(getContext(), 32);
+  // fragment_c16
   if (acc.getDimSize(2) != kind.getNumAccumulators())
     return emitOpError("expected accumulators of type vector<UxTx")
            << kind.getNumAccumulators() << "xf32>, got " << acc;
+  // fragment_c17
   if (failed(expectType(*this, "a", getA().getType(),
                         {acc.getDimSize(0), steps, kind.getNumARegisters()},
                         i32)) ||
@@ -211,6 +323,7 @@ LogicalResult MmaOp::verify() {
                         {acc.getDimSize(1), steps, kind.getNumBRegisters()},
                         i32)))
     return failure();
+  // fragment_c18
   int64_t first = getFirstStep(), last = getLastStep();
   if (first < 0 || first >= last || last > steps)
     return emitOpError("expected steps within 0 to ")
@@ -219,15 +332,119 @@ LogicalResult MmaOp::verify() {
 }
 
 LogicalResult ScaleAccumulateOp::verify() {
-  auto acc = cast<VectorType>(getAccumulators().getType());
-  auto scales = cast<VectorType>(getScales().getType());
+  VectorType acc = getVector(getAccumulators());
+  VectorType scales = getVector(getScales());
+  int64_t group = getGroup();
+  // fragment_c16
+  if (acc.getDimSize(2) != 4)
+    return emitOpError("expected accumulators of type vector<UxTx4xf32>, got ")
+           << acc;
+  // fragment_c19
   if (scales.getRank() != 2 || scales.getDimSize(0) != acc.getDimSize(0) ||
-      static_cast<int64_t>(getGroup()) >= scales.getDimSize(1))
+      group < 0 || group >= scales.getDimSize(1))
     return emitOpError("expected scales of type vector<")
-           << acc.getDimSize(0) << "xGxi32> with G > " << getGroup() << ", got "
-           << scales;
+           << acc.getDimSize(0) << "xGxi32> and a group from 0 to G - 1, got "
+           << scales << " and " << group;
+  // fragment_c20
   NumberFormat format = getScale().getFormat();
-  if (!format.isF16() && !format.isBF16())
+  if (!isSixteenBitFloat(format))
     return emitOpError("expected f16 or bf16 scales, got ") << format.str();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and epilogue
+//===----------------------------------------------------------------------===//
+
+/// epilogue_c1: four accumulators a unit and token tile.
+template <typename EpilogueOp>
+static LogicalResult verifyAccumulators(EpilogueOp op) {
+  VectorType type = getVector(op.getAccumulators());
+  if (type.getDimSize(2) != 4)
+    return op.emitOpError("expected accumulators of type vector<UxTx4xf32>, "
+                          "got ")
+           << type;
+  return success();
+}
+
+/// epilogue_c2: what goes through scratch fits.
+template <typename EpilogueOp>
+static LogicalResult verifyScratch(EpilogueOp op, int64_t bytes) {
+  auto type = cast<MemRefType>(op.getScratch().getType());
+  if (type.getRank() != 1 || type.getDimSize(0) < bytes)
+    return op.emitOpError("expected scratch of rank 1 and at least ")
+           << bytes << " bytes, got " << type;
+  return success();
+}
+
+/// epilogue_c3: what is added or written is a 16-bit float.
+template <typename EpilogueOp>
+static LogicalResult verifyFormat(EpilogueOp op) {
+  NumberFormat format = op.getFormat().getFormat();
+  if (!isSixteenBitFloat(format))
+    return op.emitOpError("expected format f16 or bf16, got ") << format.str();
+  return success();
+}
+
+LogicalResult ReduceWarpsOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c4
+  int64_t warps = getWarpsK(), lanes = getLanes();
+  if (!isThreadCount(lanes) || warps < 2 || warps > 1024 / lanes)
+    return emitOpError("expected lanes to be a multiple of 32 and at least 2 "
+                       "warps_k, at most 1024 threads together, got ")
+           << lanes << " and " << warps;
+  return verifyScratch(*this,
+                       (warps - 1) * lanes * 4 *
+                           getVector(getAccumulators()).getNumElements());
+}
+
+LogicalResult ReduceBlocksOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c5
+  if (!isThreadCount(getThreads()))
+    return emitOpError("expected threads to be a multiple of 32, at most "
+                       "1024, got ")
+           << int64_t(getThreads());
+  // The number of blocks that arrived before goes to all threads.
+  return verifyScratch(*this, 4);
+}
+
+LogicalResult ScaleRowsOp::verify() {
+  if (failed(verifyAccumulators(*this)) ||
+      failed(verifyUnits(*this, getVector(getAccumulators()).getDimSize(0))))
+    return failure();
+  return verifyFormat(*this);
+}
+
+LogicalResult AddRowsOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  return verifyFormat(*this);
+}
+
+LogicalResult StoreTileOp::verify() {
+  if (failed(verifyAccumulators(*this)) || failed(verifyFormat(*this)))
+    return failure();
+  int64_t rows = getTileRows(), columns = getTileColumns();
+  int64_t threads = getThreads(), lanes = getLanes();
+  // epilogue_c6
+  if (rows <= 0 || columns <= 0 || columns % 8 != 0 || rows > kMaxTileBytes ||
+      columns > kMaxTileBytes)
+    return emitOpError("expected positive tile_rows and tile_columns, "
+                       "tile_columns a multiple of 8, got ")
+           << rows << " and " << columns;
+  // epilogue_c7
+  if (!isThreadCount(threads) || !isThreadCount(lanes) || lanes > threads)
+    return emitOpError("expected threads and lanes to be multiples of 32, "
+                       "lanes at most threads and threads at most 1024, got ")
+           << threads << " and " << lanes;
+  // epilogue_c8
+  if (!isGranule(getGranule()))
+    return emitOpError("expected granule 2, 4, 8 or 16, got ")
+           << int64_t(getGranule());
+  // A row of scratch has 8 elements of padding.
+  return verifyScratch(*this, rows * 2 * (columns + 8));
 }

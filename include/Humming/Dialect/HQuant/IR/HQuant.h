@@ -38,6 +38,13 @@ namespace hquant {
 mlir::Type getFloatType(mlir::MLIRContext *context, const NumberFormat &format);
 /// The format of a builtin float type (`f16`, `f8E4M3FN`, ...), if it is one.
 std::optional<NumberFormat> getFormatOf(mlir::Type type);
+
+/// Registers of the largest fragment that the tile stage takes apart.
+constexpr int64_t kMaxFragmentRegisters = 4096;
+/// Whether `type` is a vector of fixed shape with at most that many elements.
+bool isFragment(mlir::Type type);
+/// Whether `type` is a static, contiguous memref in workgroup memory.
+bool isWorkgroupBuffer(mlir::Type type);
 } // namespace hquant
 
 } // namespace humming

@@ -38,9 +38,19 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class HQuant_TileOp<string mnemonic, list<Trait> traits = []>
     : Op<HQuant_Dialect, mnemonic, traits>;
 
-def HQuant_WorkgroupBytes : MemRefRankOf<[I8], [1, 2]>;
-def HQuant_Words : VectorOfRankAndType<[1, 2, 3], [I32]>;
-def HQuant_Accumulators : VectorOfRankAndType<[3], [F32]>;
+// tile_c1, tile_c2: see docs/HQuant.md.
+def HQuant_WorkgroupBytes : ConfinedType<
+    MemRefRankOf<[I8], [1, 2]>,
+    [CPred<"::humming::hquant::isWorkgroupBuffer($_self)">],
+    "a workgroup buffer (memref of i8, rank 1 or 2, static and contiguous, in "
+    "#gpu.address_space<workgroup>)", "::mlir::MemRefType">;
+class HQuant_Fragment<list<int> ranks, Type element, string what>
+    : ConfinedType<VectorOfRankAndType<ranks, [element]>,
+      [CPred<"::humming::hquant::isFragment($_self)">],
+      what # ", at most 4096", "::mlir::VectorType">;
+def HQuant_Words : HQuant_Fragment<[2, 3], I32, "a fragment of i32 registers">;
+def HQuant_Accumulators
+    : HQuant_Fragment<[3], F32, "a fragment of f32 accumulators">;
 def HQuant_GlobalPointer : LLVM_PointerInAddressSpace<1>;
 
 //===----------------------------------------------------------------------===//
@@ -306,6 +316,7 @@ def HQuant_ReduceWarpsOp : HQuant_TileOp<"reduce_warps", [
     $accumulators `through` $scratch attr-dict `:` type($accumulators) `,`
     type($scratch)
   }];
+  let hasVerifier = 1;
 }
 
 def HQuant_ReduceBlocksOp : HQuant_TileOp<"reduce_blocks", [
@@ -330,6 +341,7 @@ def HQuant_ReduceBlocksOp : HQuant_TileOp<"reduce_blocks", [
     $accumulators `through` $workspace `,` $scratch attr-dict `:`
     type($accumulators) `,` type($workspace) `,` type($scratch)
   }];
+  let hasVerifier = 1;
 }
 
 def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
@@ -347,6 +359,7 @@ def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
     $accumulators `,` $scales `[` $feature `]` `bound` $bound attr-dict `:`
     type($accumulators) `,` type($scales)
   }];
+  let hasVerifier = 1;
 }
 
 def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
@@ -364,6 +377,7 @@ def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
     $accumulators `,` $bias `[` $feature `]` `bound` $bound attr-dict `:`
     type($accumulators) `,` type($bias)
   }];
+  let hasVerifier = 1;
 }
 
 def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
@@ -391,6 +405,7 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
     `through` $scratch (`if` $condition^)?
     attr-dict `:` type($accumulators) `,` type($dest) `,` type($scratch)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // HUMMING_DIALECT_HQUANT_IR_HQUANTTILEOPS_TD
