@@ -13,6 +13,9 @@
 //   linalg.matmul(x, dequantize(w)) with B's map (m, n, k) -> (n, k)
 //   linalg.matmul(x, transpose(dequantize(w))) with the default map
 //
+// The accumulator starts at zero, or at a bias that was broadcast over the
+// rows.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Humming/Conversion/Passes.h"
@@ -39,6 +42,21 @@ static bool isZero(Value value) {
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
     value = fill.getInputs().front();
   return matchPattern(value, m_AnyZeroFloat());
+}
+
+/// The bias [n] of type `elementType` that `accumulator` repeats for every row,
+/// as it is or extended to f32; null if it is something else.
+static Value findBias(Value accumulator, Type elementType) {
+  auto broadcast = accumulator.getDefiningOp<linalg::BroadcastOp>();
+  if (!broadcast || broadcast.getDimensions() != ArrayRef<int64_t>{0})
+    return {};
+  Value bias = broadcast.getInput();
+  if (auto extend = bias.getDefiningOp<arith::ExtFOp>())
+    bias = extend.getIn();
+  auto type = dyn_cast<RankedTensorType>(bias.getType());
+  bool fits = type && type.getRank() == 1 && !type.getEncoding() &&
+              type.getElementType() == elementType;
+  return fits ? bias : Value();
 }
 
 /// The dequantized [n, k] matrix that `op` reads as B, or null.
@@ -85,8 +103,6 @@ static LogicalResult convertMatmul(linalg::MatmulOp op,
   Value x = op.getInputs()[0];
   if (!isSixteenBitFloat(getElementTypeOrSelf(x.getType())))
     return miss("expected activations of f16 or bf16");
-  if (!isZero(op.getOutputs()[0]))
-    return miss("expected an accumulator that starts at zero");
   Operation *root = op;
   Type resultType = op.getResult(0).getType();
   if (op->hasOneUse())
@@ -97,10 +113,15 @@ static LogicalResult convertMatmul(linalg::MatmulOp op,
   if (!isSixteenBitFloat(getElementTypeOrSelf(resultType)))
     return miss("expected a result that is f16 or bf16, or rounded to it at "
                 "its only use");
+  Value accumulator = op.getOutputs()[0];
+  Value bias = findBias(accumulator, getElementTypeOrSelf(resultType));
+  if (!bias && !isZero(accumulator))
+    return miss("expected an accumulator that starts at zero or at a broadcast "
+                "bias of the result's type");
   rewriter.setInsertionPoint(root);
   rewriter.replaceOpWithNewOp<MatmulOp>(
       root, resultType, x, weights.getWeights(), weights.getScales(),
-      weights.getZeroPoints(), /*bias=*/Value(), weights.getQuantType(),
+      weights.getZeroPoints(), bias, weights.getQuantType(),
       /*lowering_config=*/LoweringConfigAttr());
   if (root != op)
     rewriter.eraseOp(op);

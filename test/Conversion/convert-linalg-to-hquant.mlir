@@ -43,6 +43,32 @@ func.func @transpose_op(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor
 #nk = affine_map<(m, n, k) -> (n, k)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
+// A broadcast bias as the first accumulator, in the result's type or extended.
+// CHECK-LABEL: func @bias
+// CHECK-SAME: %[[B:[^:]*]]: tensor<64xbf16>
+func.func @bias(%b: tensor<64xbf16>, %x: tensor<?x128xbf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xbf16>,
+                %i16: tensor<?x64xbf16>, %i32: tensor<?x64xf32>) -> (tensor<?x64xbf16>, tensor<?x64xbf16>) {
+  // CHECK: hquant.matmul {{.*}} bias(%[[B]] : tensor<64xbf16>)
+  // CHECK: hquant.matmul {{.*}} bias(%[[B]] : tensor<64xbf16>)
+  // CHECK-NEXT: return
+  %f = hquant.dequantize %w scales(%s : tensor<64x1xbf16>) quant_type = <u4, scale = bf16, group = 128> : tensor<64x128xi4> -> tensor<64x128xbf16>
+  %acc16 = linalg.broadcast ins(%b : tensor<64xbf16>) outs(%i16 : tensor<?x64xbf16>) dimensions = [0]
+  %c16 = linalg.matmul indexing_maps = [#x, #nk, #c] ins(%x, %f : tensor<?x128xbf16>, tensor<64x128xbf16>)
+           outs(%acc16 : tensor<?x64xbf16>) -> tensor<?x64xbf16>
+  %b32 = arith.extf %b : tensor<64xbf16> to tensor<64xf32>
+  %acc32 = linalg.broadcast ins(%b32 : tensor<64xf32>) outs(%i32 : tensor<?x64xf32>) dimensions = [0]
+  %c32 = linalg.matmul indexing_maps = [#x, #nk, #c] ins(%x, %f : tensor<?x128xbf16>, tensor<64x128xbf16>)
+           outs(%acc32 : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r32 = arith.truncf %c32 : tensor<?x64xf32> to tensor<?x64xbf16>
+  return %c16, %r32 : tensor<?x64xbf16>, tensor<?x64xbf16>
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
 // What follows is left as it is.
 // CHECK-LABEL: func @not_transposed
 // MISSED: remark: [Missed] LinalgMatmul | Category:HummingMissed{{.*}}Reason="expected the second operand to be an hquant.dequantize, used transposed"
@@ -55,7 +81,7 @@ func.func @not_transposed(%x: tensor<4x64xf16>, %w: tensor<64x128xi4>, %s: tenso
 }
 
 // CHECK-LABEL: func @accumulates
-// MISSED: Reason="expected an accumulator that starts at zero"
+// MISSED: Reason="expected an accumulator that starts at zero or at a broadcast bias of the result's type"
 func.func @accumulates(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>, %acc: tensor<4x64xf16>) -> tensor<4x64xf16> {
   // CHECK: linalg.matmul
   %f = hquant.dequantize %w scales(%s : tensor<64x1xf16>) quant_type = <u4, scale = f16, channel> : tensor<64x128xi4> -> tensor<64x128xf16>

@@ -1,4 +1,3 @@
-# RUN: %python %s %humming_src
 """A constraint has one number: in docs/HQuant.md, in the verifier's comment, and
 in a test named after it. Checks that the three sets are the same for every op that
 the document has numbers for."""

@@ -21,8 +21,10 @@ def ConvertLinalgToHQuantPass : Pass<"convert-linalg-to-hquant"> {
     Recognises `linalg.matmul` whose second operand is an `hquant.dequantize`,
     used transposed: by an indexing map of its own (what
     `linalg.matmul_transpose_b` was) or through a `linalg.transpose`. The
-    accumulator must start at zero. A single `arith.truncf` of an f32 result is
-    taken in, so that the sum is rounded once.
+    accumulator must start at zero or at a bias: a `linalg.broadcast` over the
+    rows of `[N]` values of the result's type, or of an `arith.extf` of them. A
+    single `arith.truncf` of an f32 result is taken in, so that the sum is rounded
+    once.
 
     ```mlir
     %f = hquant.dequantize %w scales(%s : tensor<64x1xbf16>)
