@@ -58,8 +58,11 @@ inline uint32_t tensorInput(const TensorCase &c, uint64_t seed,
 inline uint32_t tensorBoxBytes(const TensorCase &c) {
   static const unsigned sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   uint32_t bytes = sizes[c.type];
-  for (unsigned i = 0; i < c.rank; ++i)
-    bytes *= (c.box[i] + c.elementStrides[i] - 1) / c.elementStrides[i];
+  for (unsigned i = 0; i < c.rank; ++i) {
+    // Without interleave the innermost dimension has no stride.
+    uint32_t stride = i == 0 && c.interleave == 0 ? 1 : c.elementStrides[i];
+    bytes *= (c.box[i] + stride - 1) / stride;
+  }
   return bytes;
 }
 

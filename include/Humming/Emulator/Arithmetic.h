@@ -171,8 +171,8 @@ struct ConvertOptions {
 
 /// Float to float, every pair of FloatType. The narrow targets (8 bits and
 /// fewer) always saturate, as PTX requires `.satfinite` there; NaN becomes the
-/// target's NaN, or +max where it has none. E8M0 takes RZ and RP only and maps
-/// negative values and NaN to 0xFF.
+/// target's NaN, or +max where it has none. E8M0 takes RZ and RP, drops the
+/// sign, and maps NaN to 0xFF and overflow to 0xFF or (`satfinite`) 0xFE.
 uint64_t convert(FloatType to, FloatType from, uint64_t bits,
                  ConvertOptions o = {});
 

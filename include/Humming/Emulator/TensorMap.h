@@ -57,12 +57,15 @@ struct TensorMap {
   TensorInterleave interleave = TensorInterleave::None;
   bool oobNaN = false; ///< out-of-bounds fill: NaN instead of zero
   std::array<uint64_t, 5> dims = {};    ///< elements
-  std::array<uint64_t, 5> strides = {}; ///< bytes; strides[0] = element size
+  std::array<uint64_t, 5> strides = {}; ///< bytes; strides[0] is not read
   std::array<uint32_t, 5> box = {};     ///< elements of shared box
+  /// Traversal strides in elements; [0] is not read without interleave.
   std::array<uint32_t, 5> elementStrides = {1, 1, 1, 1, 1};
 
   /// Checks every rule of cuTensorMapEncodeTiled.
   llvm::Error verify() const;
+  /// Elements of the box along one dimension: ceil(box / element stride).
+  uint32_t boxCount(unsigned dimension) const;
   /// Bytes that one box occupies in shared memory (what complete_tx counts).
   uint32_t boxBytes() const;
 };
@@ -116,6 +119,12 @@ inline uint32_t swizzleAddress(TensorSwizzle swizzle, uint32_t address) {
 /// The byte pattern of out-of-bounds elements (repeated): 0, or the NaN of the
 /// element type (all ones, as the hardware writes).
 uint64_t oobFill(const TensorMap &map);
+
+/// What a load does to the elements on the way, in place: F32Ftz and TF32Ftz
+/// flush subnormals, TF32 and TF32Ftz round to tf32. Other types pass through.
+/// \p bytes holds whole elements.
+void transformTensorElements(TensorElement type,
+                             llvm::MutableArrayRef<uint8_t> bytes);
 
 } // namespace ptx
 } // namespace humming
