@@ -280,6 +280,12 @@ std::optional<CacheEntry> DiskCache::lookup(const CacheKey &key) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// With the rights that the umask leaves, so that a folder can be shared.
+static std::error_code createFolder(StringRef path) {
+  return sys::fs::create_directories(path, /*IgnoreExisting=*/true,
+                                     sys::fs::perms::all_all);
+}
+
 /// Writes all of `bytes`; 0 or errno.
 static int writeAll(int file, StringRef bytes) {
   while (!bytes.empty()) {
@@ -304,7 +310,7 @@ bool DiskCache::store(const CacheKey &key, const CacheArtifacts &artifacts) {
                               "(set HUMMING_CACHE_DIR to a writable folder)");
     return false;
   };
-  if (std::error_code error = sys::fs::create_directories(root))
+  if (std::error_code error = createFolder(root))
     return fail("create " + root, error.message());
 
   std::string path = pathOf(key);
@@ -405,7 +411,7 @@ Expected<CacheEntry> DiskCache::getOrCompute(const CacheKey &key,
   std::optional<KeyLock> lock;
   if (!root.empty()) {
     // A folder that cannot be made is reported when the entry is stored.
-    (void)sys::fs::create_directories(root);
+    (void)createFolder(root);
     lock.emplace(pathOf(key) + ".lock", lockSeconds);
     // Another process may have finished while this one waited. A bad entry has
     // been reported already.

@@ -108,8 +108,8 @@ int64_t LaunchDescription::workspaceBytes(int64_t m, int64_t n) const {
   if (splitK <= 1 || grid(m, n).empty())
     return 0;
   Grid g = grid(m, n);
-  return counterBytes(m, n) + int64_t(g.x) * g.y * splitK * blockN * blockM *
-                                  int64_t(sizeof(float));
+  return counterBytes(m, n) +
+         int64_t(g.x) * g.y * splitK * blockN * blockM * int64_t(sizeof(float));
 }
 
 //===----------------------------------------------------------------------===//

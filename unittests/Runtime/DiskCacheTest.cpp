@@ -104,6 +104,15 @@ TEST_F(DiskCacheTest, StoreThenLookup) {
   EXPECT_EQ(listFolder(root), std::vector<std::string>{key.hash() + ".hkc"});
 }
 
+TEST_F(DiskCacheTest, FolderCanBeShared) {
+  mode_t mask = umask(022);
+  ASSERT_TRUE(DiskCache(root).store(key, artifacts));
+  umask(mask);
+  struct stat status;
+  ASSERT_EQ(stat(root.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0755u);
+}
+
 TEST_F(DiskCacheTest, AnySectionMayBeAbsent) {
   DiskCache cache(root, collect());
   for (int mask = 0; mask < 8; ++mask) {
