@@ -76,8 +76,8 @@ MmaCoord mmaCoordB(const MmaInstr &instr, unsigned lane, unsigned element);
 MmaCoord mmaCoordC(const MmaInstr &instr, unsigned lane, unsigned element);
 
 /// D = A * B + C for one warp. The instruction must pass verifyMma, and the
-/// arrays must hold the number of registers given above. See Mma.cpp for the
-/// model of the accumulation.
+/// arrays must hold the number of registers given above. See
+/// MmaCore.cpp for the model of the accumulation.
 void mmaSync(const MmaInstr &instr, llvm::ArrayRef<uint32_t *> d,
              llvm::ArrayRef<const uint32_t *> a,
              llvm::ArrayRef<const uint32_t *> b,
