@@ -164,7 +164,7 @@ struct ConvertHQuantToNVVMPass
     if (!kernel.isKernel())
       return kernel.emitOpError("expected a kernel function");
     for (Type type : kernel.getFunctionType().getInputs())
-      if (!LLVM::isCompatibleType(type))
+      if (!isa<IntegerType, FloatType, LLVM::LLVMPointerType>(type))
         return kernel.emitOpError("expected arguments of types that are "
                                   "passed to a kernel as they are, got ")
                << type;

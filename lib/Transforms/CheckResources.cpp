@@ -90,7 +90,7 @@ struct CheckResourcesPass
     if (threads == 0 || threads % 32 != 0)
       return kernel.emitOpError("expected a multiple of 32 threads, at most "
                                 "1024, got a block of ")
-             << block;
+             << block.asArrayRef();
     if (explain)
       kernel.emitRemark("uses ")
           << total << " of " << target.sharedMemoryPerBlock
