@@ -1,0 +1,155 @@
+//===- NarrowSequences.cpp - Codes to 8-bit and 4-bit operands --*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A register holds four codes of an 8-bit or eight of a 4-bit operand; scales are
+// never multiplied in here, they go to the accumulators.
+//
+// *Integers to integers*: with the lane's sign bit set, q - z cannot borrow from
+// the next lane, so one 32-bit subtraction does all lanes; flipping the sign bit
+// back leaves two's complement.
+//
+//   u4, z = 8, lanes 0x80 | q:  0x8f - 0x08 = 0x87, ^ 0x80 = 0x07;
+//                               0x80 - 0x08 = 0x78, ^ 0x80 = 0xf8 = -8
+//
+// *Integers to floats*: sign and magnitude of the same difference. A float whose
+// exponent is 0 or 1 is linear, so the magnitude is left in the lowest bits as a
+// subnormal: exact up to 16 (e4m3) and 8 (e5m2). It is 2^9 and 2^16 too small.
+//
+// *Floats to wider floats*: exponent and mantissa move right under the sign; the
+// bias makes the value smaller by a power of two.
+//
+// What is too small by a power of two is paid back in f32 with the scales
+// (dequantExponent in Humming/Target/Dequant.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "DequantSequences.h"
+
+using namespace mlir;
+using namespace humming;
+
+namespace {
+
+/// Codes that are the operand's own.
+class IdentitySequence : public DequantSequence {
+public:
+  IdentitySequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  void beginGroup(Value, Value) override {}
+  Value buildRegister(int64_t index) override {
+    Value codes = words[piecesOf(index).front().word];
+    // Unsigned codes without zero points mean q - 2^(b-1): the sign bit flips.
+    return spec.weight.kind == NumberFormat::Kind::Unsigned
+               ? flipBits(codes, lanes(int64_t(1) << (bits - 1)))
+               : codes;
+  }
+};
+
+/// Integers narrower than the operand.
+class NarrowIntegerSequence : public DequantSequence {
+public:
+  NarrowIntegerSequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  bool toFloat() const { return spec.operand.isFloat(); }
+  int64_t laneSign() const {
+    return lanes(int64_t(1) << (spec.operand.bits - 1));
+  }
+
+  void beginGroup(Value, Value zeroPoints) override {
+    for (int64_t row = 0; row < 2; ++row) {
+      if (spec.zeroPoint == ZeroPointKind::None) {
+        zero[row] = word(lanes(int64_t(1) << (bits - 1)));
+        continue;
+      }
+      zero[row] = permute(zeroPoints, zeroPoints, row ? 0x1111 : 0x0000);
+      if (spec.operand.bits == 4)
+        zero[row] = merge(zero[row], shiftLeft(zero[row], 4));
+    }
+  }
+
+  Value buildRegister(int64_t index) override {
+    int64_t flip = laneSign();
+    if (spec.weight.kind == NumberFormat::Kind::Signed)
+      flip |= lanes(int64_t(1) << (bits - 1));
+    Value difference = LLVM::SubOp::create(b, loc, codesAt(index, 0, flip),
+                                           zero[rowOf(index)]);
+    Value value = flipBits(difference, laneSign());
+    return toFloat() ? signAndMagnitude(value) : value;
+  }
+
+  /// Bytes of two's complement to sign and magnitude.
+  Value signAndMagnitude(Value value) {
+    // Selectors 8 to 11: the sign of bytes 0 to 3, in all their bits.
+    Value signs = permute(value, value, 0xba98);
+    Value magnitude = LLVM::AddOp::create(
+        b, loc, LLVM::XOrOp::create(b, loc, value, signs),
+        mask(signs, 0x01010101));
+    return merge(mask(signs, 0x80808080), magnitude);
+  }
+
+  Value zero[2];
+};
+
+/// Floats to a float of 8 bits with at least as wide fields.
+class NarrowFloatSequence : public DequantSequence {
+public:
+  NarrowFloatSequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  void beginGroup(Value, Value) override {}
+  Value buildRegister(int64_t index) override {
+    int64_t right = spec.operand.exponentBits - spec.weight.exponentBits;
+    int64_t top = spec.operand.bits - bits;
+    int64_t signs = lanes(int64_t(1) << (spec.operand.bits - 1));
+    int64_t fields = lanes((((int64_t(1) << (bits - 1)) - 1) << top) >> right);
+    SmallVector<Piece> pieces = piecesOf(index);
+    if (right == 0)
+      return codesAt(index, top);
+    if (pieces.size() == 1) {
+      const Piece &piece = pieces.front();
+      Value magnitude =
+          mask(moved(piece.word, piece.shift - (top - right)), fields);
+      return merge(mask(moved(piece.word, piece.shift - top), signs),
+                   magnitude);
+    }
+    Value codes = codesAt(index, top);
+    return merge(mask(codes, signs), mask(shiftRight(codes, right), fields));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<DequantSequence>
+humming::createNarrowSequence(OpBuilder &b, Location loc,
+                              const DequantSpec &spec) {
+  const NumberFormat &weight = spec.weight, &operand = spec.operand;
+  if (spec.table || spec.hasScales || spec.zeroPoint == ZeroPointKind::Float)
+    return nullptr;
+  if (weight.isInteger()) {
+    if (operand.isInteger() && weight.bits == operand.bits)
+      return spec.zeroPoint == ZeroPointKind::None
+                 ? std::make_unique<IdentitySequence>(b, loc, spec)
+                 : nullptr;
+    if (weight.bits >= operand.bits)
+      return nullptr;
+    return std::make_unique<NarrowIntegerSequence>(b, loc, spec);
+  }
+  if (weight == operand)
+    return std::make_unique<IdentitySequence>(b, loc, spec);
+  bool fits = operand.isFloat() && weight.isFloat() &&
+              weight.exponentBits <= operand.exponentBits &&
+              weight.mantissaBits <= operand.mantissaBits;
+  if (!fits)
+    return nullptr;
+  return std::make_unique<NarrowFloatSequence>(b, loc, spec);
+}
