@@ -6,10 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Mma.h"
-#include "Humming/Emulator/Arithmetic.h"
-#include "Truth.h"
-#include "llvm/ADT/SmallVector.h"
+#include "Fragments.h"
 #include "llvm/Support/Error.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -22,94 +19,7 @@ struct Kind {
   unsigned m, k;
   MmaType a, b, acc;
 };
-
-/// Registers of one operand, [register][lane].
-struct Registers {
-  std::vector<uint32_t> words;
-  explicit Registers(unsigned n) : words(n * 32) {}
-  llvm::SmallVector<uint32_t *, 16> out() {
-    llvm::SmallVector<uint32_t *, 16> p;
-    for (size_t i = 0; i < words.size(); i += 32)
-      p.push_back(&words[i]);
-    return p;
-  }
-  llvm::SmallVector<const uint32_t *, 16> in() const {
-    llvm::SmallVector<const uint32_t *, 16> p;
-    for (size_t i = 0; i < words.size(); i += 32)
-      p.push_back(&words[i]);
-    return p;
-  }
-};
 } // namespace
-
-static Element elementOf(MmaType t) {
-  switch (t) {
-  case MmaType::F16:
-    return Element::F16;
-  case MmaType::BF16:
-    return Element::BF16;
-  case MmaType::TF32:
-    return Element::TF32;
-  case MmaType::F32:
-    return Element::F32;
-  case MmaType::F64:
-    return Element::F64;
-  case MmaType::E4M3:
-    return Element::E4M3;
-  case MmaType::E5M2:
-    return Element::E5M2;
-  case MmaType::S8:
-    return Element::S8;
-  case MmaType::U8:
-    return Element::U8;
-  case MmaType::S4:
-    return Element::S4;
-  case MmaType::U4:
-    return Element::U4;
-  case MmaType::B1:
-    return Element::B1;
-  case MmaType::S32:
-    return Element::S32;
-  }
-  return Element::S32;
-}
-
-static double decode(MmaType t, uint64_t code) {
-  switch (t) {
-  case MmaType::F16:
-    return toDouble(FloatType::F16, code);
-  case MmaType::BF16:
-    return toDouble(FloatType::BF16, code);
-  case MmaType::TF32:
-  case MmaType::F32:
-    return toDouble(FloatType::F32, code);
-  case MmaType::F64:
-    return toDouble(FloatType::F64, code);
-  case MmaType::E4M3:
-    return toDouble(FloatType::E4M3, code);
-  case MmaType::E5M2:
-    return toDouble(FloatType::E5M2, code);
-  case MmaType::S8:
-    return int8_t(code);
-  case MmaType::S4:
-    return int(code & 15) - ((code & 8) ? 16 : 0);
-  case MmaType::S32:
-    return int32_t(code);
-  default:
-    return double(code);
-  }
-}
-
-/// Element of a fragment by number, independent of Mma.cpp's unpacking.
-static uint64_t elementCode(const Registers &r, unsigned width, unsigned lane,
-                            unsigned e) {
-  if (width == 64)
-    return uint64_t(r.words[(2 * e + 1) * 32 + lane]) << 32 |
-           r.words[2 * e * 32 + lane];
-  unsigned per = 32 / width;
-  uint64_t word = r.words[e / per * 32 + lane];
-  return word >> (width * (e % per)) & ((uint64_t(1) << width) - 1);
-}
 
 static const Kind kinds[] = {
     {16, 8, MmaType::F16, MmaType::F16, MmaType::F32},
@@ -151,13 +61,6 @@ static MmaInstr instrOf(const Kind &k) {
   i.b = k.b;
   i.c = i.d = k.acc;
   return i;
-}
-
-/// Elements that a lane holds of an operand of `total` elements; the four quad
-/// pairs of m8n8k4 hold four matrices.
-static unsigned perLane(const MmaInstr &i, unsigned total) {
-  bool quad = i.a == MmaType::F16 && i.m == 8;
-  return (quad ? 4 : 1) * total / 32;
 }
 
 // Each coordinate map hits each matrix element exactly once.
@@ -220,64 +123,34 @@ TEST(Mma, MatchesTripleLoop) {
       truth::mmaOperand(elementOf(i.c), 2, 1, instance, mmaRegistersC(i),
                         c.words.data());
       mmaSync(i, d.out(), a.in(), b.in(), c.in());
-      for (unsigned q = 0; q < (quad ? 4u : 1u); ++q) {
-        auto mine = [&](unsigned lane) { return !quad || lane % 16 / 4 == q; };
-        std::vector<double> av(i.m * i.k), bv(i.k * 8);
-        for (unsigned lane = 0; lane < 32; ++lane) {
-          if (!mine(lane))
-            continue;
-          for (unsigned e = 0; e < perLane(i, i.m * i.k); ++e) {
-            MmaCoord p = mmaCoordA(i, lane, e);
-            av[p.row * i.k + p.column] =
-                decode(i.a, elementCode(a, bitWidth(i.a), lane, e));
-          }
-          for (unsigned e = 0; e < perLane(i, i.k * 8); ++e) {
-            MmaCoord p = mmaCoordB(i, lane, e);
-            bv[p.row * 8 + p.column] =
-                decode(i.b, elementCode(b, bitWidth(i.b), lane, e));
-          }
-        }
-        for (unsigned lane = 0; lane < 32; ++lane) {
-          if (!mine(lane))
-            continue;
-          for (unsigned e = 0; e < perLane(i, i.m * 8); ++e) {
-            MmaCoord p = mmaCoordC(i, lane, e);
-            double sum = decode(i.c, elementCode(c, bitWidth(i.c), lane, e));
-            double sumAbs = std::fabs(sum), maxAbs = sumAbs;
-            for (unsigned k = 0; k < i.k; ++k) {
-              double x = av[p.row * i.k + k], y = bv[k * 8 + p.column];
-              double t = i.a != MmaType::B1 ? x * y
-                         : i.andPopc        ? double(x != 0 && y != 0)
-                                            : double(x != y);
-              sum += t;
-              sumAbs += std::fabs(t);
-              maxAbs = std::max(maxAbs, std::fabs(t));
-            }
-            uint64_t code = elementCode(d, bitWidth(i.d), lane, e);
-            double got = decode(i.d, code);
-            if (isInteger(i.a)) {
-              int64_t v = int64_t(sum);
-              uint32_t want = uint32_t(v);
-              if (i.satfinite)
-                want = v > INT32_MAX   ? 0x7FFFFFFF
-                       : v < INT32_MIN ? 0x80000000
-                                       : want;
-              ASSERT_EQ(want, uint32_t(code));
-            } else if (regime == truth::SmallIntegers) {
-              ASSERT_EQ(sum, got) << name(i.a).str() << " k " << i.k;
-            } else if (i.a == MmaType::F64) {
-              // A chain of k roundings, in the oracle as well.
-              ASSERT_NEAR(sum, got, 2 * (i.k + 1) * sumAbs * 0x1p-53);
-            } else if (i.d == MmaType::F16 && std::fabs(sum) > 60000) {
-              continue; // may round to infinity
-            } else {
-              ASSERT_LE(std::fabs(sum - got),
-                        mmaErrorBound(i.a, i.d, i.k, sumAbs, maxAbs))
-                  << name(i.a).str() << " regime " << regime;
-            }
+      std::vector<ExactSum> sums = exactSums(i, a, b, c);
+      unsigned perD = perLane(i, i.m * 8);
+      for (unsigned lane = 0; lane < 32; ++lane)
+        for (unsigned e = 0; e < perD; ++e) {
+          const ExactSum &x = sums[lane * perD + e];
+          uint64_t code = elementCode(d, bitWidth(i.d), lane, e);
+          double got = decode(i.d, code);
+          if (isInteger(i.a)) {
+            int64_t v = int64_t(x.sum);
+            uint32_t want = uint32_t(v);
+            if (i.satfinite)
+              want = v > INT32_MAX   ? 0x7FFFFFFF
+                     : v < INT32_MIN ? 0x80000000
+                                     : want;
+            ASSERT_EQ(want, uint32_t(code));
+          } else if (regime == truth::SmallIntegers) {
+            ASSERT_EQ(x.sum, got) << name(i.a).str() << " k " << i.k;
+          } else if (i.a == MmaType::F64) {
+            // A chain of k roundings, in the oracle as well.
+            ASSERT_NEAR(x.sum, got, 2 * (i.k + 1) * x.sumAbs * 0x1p-53);
+          } else if (i.d == MmaType::F16 && std::fabs(x.sum) > 60000) {
+            continue; // may round to infinity
+          } else {
+            ASSERT_LE(std::fabs(x.sum - got),
+                      mmaErrorBound(i.a, i.d, i.k, x.sumAbs, x.maxAbs))
+                << name(i.a).str() << " regime " << regime;
           }
         }
-      }
     }
   }
 }
