@@ -45,13 +45,14 @@ static bool isZero(Value value) {
 }
 
 /// The bias [n] of type `elementType` that `accumulator` repeats for every row,
-/// as it is or extended to f32; null if it is something else.
+/// as it is or before an arith.extf; null if it is something else.
 static Value findBias(Value accumulator, Type elementType) {
   auto broadcast = accumulator.getDefiningOp<linalg::BroadcastOp>();
   if (!broadcast || broadcast.getDimensions() != ArrayRef<int64_t>{0})
     return {};
   Value bias = broadcast.getInput();
-  if (auto extend = bias.getDefiningOp<arith::ExtFOp>())
+  auto extend = bias.getDefiningOp<arith::ExtFOp>();
+  if (extend && getElementTypeOrSelf(bias.getType()) != elementType)
     bias = extend.getIn();
   auto type = dyn_cast<RankedTensorType>(bias.getType());
   bool fits = type && type.getRank() == 1 && !type.getEncoding() &&
@@ -110,11 +111,11 @@ static LogicalResult convertMatmul(linalg::MatmulOp op,
       root = round;
       resultType = round.getType();
     }
-  if (!isSixteenBitFloat(getElementTypeOrSelf(resultType)))
-    return miss("expected a result that is f16 or bf16, or rounded to it at "
-                "its only use");
+  Type elementType = getElementTypeOrSelf(resultType);
+  if (!isSixteenBitFloat(elementType) && !elementType.isF32())
+    return miss("expected a result of f16, bf16 or f32");
   Value accumulator = op.getOutputs()[0];
-  Value bias = findBias(accumulator, getElementTypeOrSelf(resultType));
+  Value bias = findBias(accumulator, elementType);
   if (!bias && !isZero(accumulator))
     return miss("expected an accumulator that starts at zero or at a broadcast "
                 "bias of the result's type");

@@ -63,6 +63,21 @@ func.func @bias(%b: tensor<64xbf16>, %x: tensor<?x128xbf16>, %w: tensor<64x128xi
   return %c16, %r32 : tensor<?x64xbf16>, tensor<?x64xbf16>
 }
 
+// A sum that stays f32 is left for the epilogue fusion; so is its bias.
+// CHECK-LABEL: func @f32_result
+func.func @f32_result(%b: tensor<64xbf16>, %x: tensor<?x128xbf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xbf16>,
+                      %init: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // CHECK: %[[B:.*]] = arith.extf
+  // CHECK: hquant.matmul {{.*}} bias(%[[B]] : tensor<64xf32>) {{.*}} -> tensor<?x64xf32>
+  // CHECK-NEXT: return
+  %f = hquant.dequantize %w scales(%s : tensor<64x1xbf16>) quant_type = <u4, scale = bf16, group = 128> : tensor<64x128xi4> -> tensor<64x128xbf16>
+  %b32 = arith.extf %b : tensor<64xbf16> to tensor<64xf32>
+  %acc = linalg.broadcast ins(%b32 : tensor<64xf32>) outs(%init : tensor<?x64xf32>) dimensions = [0]
+  %c = linalg.matmul indexing_maps = [#x, #nk, #c] ins(%x, %f : tensor<?x128xbf16>, tensor<64x128xbf16>)
+         outs(%acc : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %c : tensor<?x64xf32>
+}
+
 // -----
 
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -90,15 +105,15 @@ func.func @accumulates(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<
   return %c : tensor<4x64xf16>
 }
 
-// CHECK-LABEL: func @f32_result
-// MISSED: Reason="expected a result that is f16 or bf16, or rounded to it at its only use"
-func.func @f32_result(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) -> tensor<4x64xf32> {
+// CHECK-LABEL: func @f64_result
+// MISSED: Reason="expected a result of f16, bf16 or f32"
+func.func @f64_result(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) -> tensor<4x64xf64> {
   // CHECK: linalg.matmul
   %f = hquant.dequantize %w scales(%s : tensor<64x1xf16>) quant_type = <u4, scale = f16, channel> : tensor<64x128xi4> -> tensor<64x128xf16>
-  %acc = arith.constant dense<0.0> : tensor<4x64xf32>
+  %acc = arith.constant dense<0.0> : tensor<4x64xf64>
   %c = linalg.matmul indexing_maps = [#x, #nk, #c] ins(%x, %f : tensor<4x128xf16>, tensor<64x128xf16>)
-         outs(%acc : tensor<4x64xf32>) -> tensor<4x64xf32>
-  return %c : tensor<4x64xf32>
+         outs(%acc : tensor<4x64xf64>) -> tensor<4x64xf64>
+  return %c : tensor<4x64xf64>
 }
 
 // CHECK-LABEL: func @f32_activations

@@ -24,7 +24,7 @@ def ConvertLinalgToHQuantPass : Pass<"convert-linalg-to-hquant"> {
     accumulator must start at zero or at a bias: a `linalg.broadcast` over the
     rows of `[N]` values of the result's type, or of an `arith.extf` of them. A
     single `arith.truncf` of an f32 result is taken in, so that the sum is rounded
-    once.
+    once; another f32 result stays f32 for `hquant-fuse-epilogue`.
 
     ```mlir
     %f = hquant.dequantize %w scales(%s : tensor<64x1xbf16>)
