@@ -139,8 +139,8 @@ struct ConvertHQuantToNVVMPass
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     SmallVector<gpu::GPUFuncOp> kernels(module.getOps<gpu::GPUFuncOp>());
-    if (!kernels.empty())
-      createSharedArray(module);
+    if (!kernels.empty() && failed(createSharedArray(module)))
+      return signalPassFailure();
     for (gpu::GPUFuncOp kernel : kernels)
       if (failed(convertFunction(kernel)))
         return signalPassFailure();
@@ -148,15 +148,22 @@ struct ConvertHQuantToNVVMPass
       signalPassFailure();
   }
 
-  void createSharedArray(gpu::GPUModuleOp module) {
-    if (module.lookupSymbol(kSharedArray))
-      return;
+  LogicalResult createSharedArray(gpu::GPUModuleOp module) {
+    if (Operation *found = module.lookupSymbol(kSharedArray)) {
+      auto global = dyn_cast<LLVM::GlobalOp>(found);
+      if (global && global.getAddrSpace() == 3)
+        return success();
+      return found->emitOpError("expected no other symbol of the name of the "
+                                "shared memory, ")
+             << kSharedArray;
+    }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     LLVM::GlobalOp::create(
         builder, module.getLoc(),
         LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
         /*isConstant=*/false, LLVM::Linkage::External, kSharedArray,
         Attribute(), /*alignment=*/kBufferAlignment, /*addrSpace=*/3);
+    return success();
   }
 
   /// What of a function has no counterpart in a kernel of stage 4.

@@ -266,3 +266,12 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{expected no other symbol of the name of the shared memory, hquant_shared}}
+  gpu.func @hquant_shared() kernel {
+    gpu.return
+  }
+}

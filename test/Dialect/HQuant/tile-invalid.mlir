@@ -713,7 +713,7 @@ func.func @epilogue_c3_store(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %
 // -----
 
 func.func @epilogue_c6(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
-  // expected-error @+1 {{expected positive tile_rows and tile_columns, tile_columns a multiple of 8, got 16 and 60}}
+  // expected-error @+1 {{expected positive tile_rows and tile_columns, tile_columns a multiple of 8, together at most 262144 bytes, got 16 and 60}}
   hquant.store_tile %c to %p[%i, %i] bounds[%i, %i] stride %i warp[%i, %i] through %x
       {format = #hquant.format<f16>, tile_rows = 16, tile_columns = 60, granule = 16, lanes = 64, threads = 128}
       : vector<1x2x4xf32>, !llvm.ptr<1>, memref<4096xi8, #gpu.address_space<workgroup>>
@@ -723,9 +723,19 @@ func.func @epilogue_c6(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %x: mem
 // -----
 
 func.func @epilogue_c6_rows(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
-  // expected-error @+1 {{expected positive tile_rows and tile_columns, tile_columns a multiple of 8, got 0 and 64}}
+  // expected-error @+1 {{expected positive tile_rows and tile_columns, tile_columns a multiple of 8, together at most 262144 bytes, got 0 and 64}}
   hquant.store_tile %c to %p[%i, %i] bounds[%i, %i] stride %i warp[%i, %i] through %x
       {format = #hquant.format<f16>, tile_rows = 0, tile_columns = 64, granule = 16, lanes = 64, threads = 128}
+      : vector<1x2x4xf32>, !llvm.ptr<1>, memref<4096xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @epilogue_c6_bytes(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected positive tile_rows and tile_columns, tile_columns a multiple of 8, together at most 262144 bytes, got 4611686018427387904 and 64}}
+  hquant.store_tile %c to %p[%i, %i] bounds[%i, %i] stride %i warp[%i, %i] through %x
+      {format = #hquant.format<f16>, tile_rows = 4611686018427387904, tile_columns = 64, granule = 16, lanes = 64, threads = 128}
       : vector<1x2x4xf32>, !llvm.ptr<1>, memref<4096xi8, #gpu.address_space<workgroup>>
   return
 }

@@ -431,11 +431,11 @@ LogicalResult StoreTileOp::verify() {
   int64_t rows = getTileRows(), columns = getTileColumns();
   int64_t threads = getThreads(), lanes = getLanes();
   // epilogue_c6
-  if (rows <= 0 || columns <= 0 || columns % 8 != 0 || rows > kMaxTileBytes ||
-      columns > kMaxTileBytes)
+  if (rows <= 0 || columns <= 0 || columns % 8 != 0 ||
+      columns > kMaxTileBytes / 2 / rows)
     return emitOpError("expected positive tile_rows and tile_columns, "
-                       "tile_columns a multiple of 8, got ")
-           << rows << " and " << columns;
+                       "tile_columns a multiple of 8, together at most ")
+           << kMaxTileBytes << " bytes, got " << rows << " and " << columns;
   // epilogue_c7
   if (!isThreadCount(threads) || !isThreadCount(lanes) || lanes > threads)
     return emitOpError("expected threads and lanes to be multiples of 32, "
