@@ -121,17 +121,30 @@ Error QuantizedWeights::verify() const {
   if (!kOrder.empty()) {
     if (Error error = size("column order entries", kOrder.size(), k))
       return error;
-    std::vector<bool> seen(size_t(k), false);
+    int64_t features = inputs();
+    std::vector<bool> seen(size_t(features), false);
     for (int32_t column : kOrder) {
-      if (column < 0 || column >= k || seen[column])
+      if (column == -1)
+        continue;
+      if (column < 0 || column >= features || seen[column])
         return createStringError(
             formatv("expected a column order that is a permutation of 0 to "
-                    "{0}, got {1} {2}",
-                    k - 1, column, column < 0 || column >= k ? "" : "twice"));
+                    "{0} (and -1), got {1}{2}",
+                    features - 1, column,
+                    column < 0 || column >= features ? "" : " twice"));
       seen[column] = true;
     }
   }
   return Error::success();
+}
+
+int64_t QuantizedWeights::inputs() const {
+  if (kOrder.empty())
+    return k;
+  int64_t count = 0;
+  for (int32_t column : kOrder)
+    count += column != -1;
+  return count;
 }
 
 double QuantizedWeights::scaleOf(int64_t row, int64_t column) const {

@@ -20,7 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReaderSupport.h"
+#include "Readers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
@@ -96,9 +96,9 @@ static uint32_t columnCode(const TensorView &words, int64_t columns,
 
 /// Turns g_idx into a column order, unless it already is in order. `groups`
 /// scales, group size from `granularity`.
-static Error readGroupIndex(const LayerReader &layer, const TensorView &tensor,
-                            int64_t groups, const Granularity &granularity,
-                            std::vector<int32_t> &order) {
+Error readGroupIndex(const LayerReader &layer, const TensorView &tensor,
+                     int64_t groups, const Granularity &granularity,
+                     std::vector<int32_t> &order) {
   int64_t k = tensor.shape[0];
   std::vector<uint32_t> group = rawElements(tensor);
   std::vector<int64_t> count(size_t(groups), 0);

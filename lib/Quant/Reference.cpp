@@ -126,10 +126,9 @@ public:
       if (w.type.zeroPoint != ZeroPointKind::None)
         zero = integerZero ? double(w.zeroPoints[index])
                            : w.type.scale.decode(w.zeroPoints[index]);
-      for (int64_t j = column; j < end; ++j) {
-        double value = values[w.codes[row * w.k + j]] - zero;
-        out[position(j)] = value * factor;
-      }
+      for (int64_t j = column; j < end; ++j)
+        if (position(j) >= 0)
+          out[position(j)] = (values[w.codes[row * w.k + j]] - zero) * factor;
       if (errors)
         decodeErrors(row, column, end, scale, global, zero, errors);
       column = end;
@@ -159,6 +158,8 @@ private:
       zeroError = std::fabs(roundTo(operand, zero) - zero) +
                   2 * u * std::fabs(zero) + eta;
     for (int64_t j = begin; j < end; ++j) {
+      if (position(j) < 0)
+        continue;
       uint8_t code = w.codes[row * w.k + j];
       double value = std::fabs(values[code] - zero);
       double valueError = valueErrors[code];
@@ -185,18 +186,20 @@ private:
 
 void dequantizeRows(const QuantizedWeights &weights, int64_t rowBegin,
                     int64_t rowEnd, MutableArrayRef<double> out) {
-  assert(int64_t(out.size()) >= (rowEnd - rowBegin) * weights.k);
+  int64_t width = weights.inputs();
+  assert(int64_t(out.size()) >= (rowEnd - rowBegin) * width);
   RowDecoder decoder(weights, nullptr);
   for (int64_t row = rowBegin; row < rowEnd; ++row)
-    decoder.decode(row, out.data() + (row - rowBegin) * weights.k, nullptr);
+    decoder.decode(row, out.data() + (row - rowBegin) * width, nullptr);
 }
 
 std::vector<double> dequantize(const QuantizedWeights &weights) {
-  std::vector<double> out(size_t(weights.n * weights.k));
+  int64_t width = weights.inputs();
+  std::vector<double> out(size_t(weights.n * width));
   parallelFor(weights.n, kStrip, 0, [&](int64_t begin, int64_t end) {
     dequantizeRows(weights, begin, end,
-                   MutableArrayRef<double>(out).slice(
-                       begin * weights.k, (end - begin) * weights.k));
+                   MutableArrayRef<double>(out).slice(begin * width,
+                                                      (end - begin) * width));
   });
   return out;
 }
@@ -319,7 +322,7 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
                                           const ReferenceOptions &options) {
   if (Error error = weights.verify())
     return std::move(error);
-  int64_t n = weights.n, k = weights.k;
+  int64_t n = weights.n, k = weights.inputs();
   if (m < 0 || ldx < k || (m > 0 && uint64_t((m - 1) * ldx + k) > x.size()))
     return createStringError(
         formatv("expected activations of {0} rows of {1} with a row stride of "
@@ -368,7 +371,7 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
 
   RowDecoder decoder(weights, options.bounds ? &options.numerics : nullptr);
   int64_t groups = options.numerics.scale == ScaleSite::Accumulator
-                       ? weights.type.scaleColumns(k)
+                       ? weights.type.scaleColumns(weights.k)
                        : 0;
   parallelFor(
       features, kStrip, options.threads, [&](int64_t begin, int64_t end) {

@@ -107,13 +107,59 @@ llvm::Expected<QuantizedWeights> readAwq(const Checkpoint &checkpoint,
                                          llvm::StringRef prefix,
                                          const AwqOptions &options);
 
-/// Reads a layer in the format that the checkpoint's quantization_config names.
-/// Where there is no config, GPTQ and AWQ are told apart by their shapes.
-/// `zeros`, unless Unknown, overrides the config's GPTQ convention. Error: the
-/// reader's, or that the format is not known.
-llvm::Expected<QuantizedWeights>
+//===----------------------------------------------------------------------===//
+// Any format
+//===----------------------------------------------------------------------===//
+
+/// How a layer's tensors are laid out; docs/Formats.md has a section for each.
+enum class LayerFormat : uint8_t {
+  None, ///< not quantized (a plain weight), or no layer at all
+  Gptq,
+  Awq,
+  Packed, ///< compressed-tensors pack-quantized
+  Int8,   ///< int-quantized and other int8 weights with weight_scale
+  Fp8,    ///< e4m3 or e5m2 with tensor, channel, group or block scales
+  Fp4,    ///< NVFP4, MXFP4, MXFP6
+  GptOss, ///< MXFP4 blocks of all experts
+  Bitsandbytes4,
+  Bitsandbytes8,
+  Hqq,
+  Bitnet,
+};
+llvm::StringRef stringify(LayerFormat format);
+
+/// One layer of a checkpoint.
+struct LayerInfo {
+  std::string prefix; ///< without the dot; experts of GptOss: `NAME[3]`
+  LayerFormat format = LayerFormat::None;
+  int64_t bytes = 0; ///< of all its tensors
+};
+
+/// The quantized layers of a checkpoint, found by their tensors, sorted by
+/// name. GptOss experts are listed one by one.
+std::vector<LayerInfo> listLayers(const Checkpoint &checkpoint);
+
+struct ReadOptions {
+  /// Unless Unknown, overrides the configuration's GPTQ convention.
+  GptqZeros zeros = GptqZeros::Unknown;
+  /// Rows of the layers that were fused into this one, for scale tensors with
+  /// one value per shard (q/k/v, gate/up).
+  std::vector<int64_t> shardRows;
+};
+
+/// Reads one layer: the format is found from its tensors, its parameters from
+/// the checkpoint's quantization_config. Error: the reader's, or that there is
+/// no quantized layer of that name.
+llvm::Expected<QuantizedWeights> readLayer(const Checkpoint &checkpoint,
+                                           llvm::StringRef prefix,
+                                           const ReadOptions &options);
+inline llvm::Expected<QuantizedWeights>
 readLayer(const Checkpoint &checkpoint, llvm::StringRef prefix,
-          GptqZeros zeros = GptqZeros::Unknown);
+          GptqZeros zeros = GptqZeros::Unknown) {
+  ReadOptions options;
+  options.zeros = zeros;
+  return readLayer(checkpoint, prefix, options);
+}
 
 } // namespace humming
 

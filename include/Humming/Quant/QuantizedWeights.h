@@ -38,10 +38,18 @@ struct QuantizedWeights {
   std::vector<float> globalScales;
   /// Empty or [n].
   std::vector<float> bias;
-  /// Empty, or a permutation of [0, k): column j of `codes` multiplies input
-  /// feature kOrder[j]. Activation-ordered GPTQ is stored this way, so that the
-  /// columns of a group are adjacent; activations are gathered by kOrder.
+  /// Empty, or one entry per column: column j of `codes` multiplies input
+  /// feature kOrder[j], or nothing where that is -1 (a padding column: the
+  /// gathered activation is 0). Every input feature occurs once. Activation-
+  /// ordered GPTQ is stored this way, so that the columns of a group are
+  /// adjacent; activations are gathered by kOrder.
   std::vector<int32_t> kOrder;
+  /// The static scale of the layer's activations; 0 where there is none.
+  float inputScale = 0;
+
+  /// Input features, i.e. columns of the activations: k, less the padding
+  /// columns of kOrder.
+  int64_t inputs() const;
 
   /// Checks the sizes of all members against type, n and k, zero points against
   /// their range and kOrder for being a permutation. Error: names the member.
@@ -64,6 +72,31 @@ struct QuantizedWeights {
   /// Empty where there are none.
   llvm::Expected<std::vector<uint8_t>> packZeroPoints() const;
 };
+
+/// Rows [n0, n1) and input features [k0, k1) of a matrix, as a tensor-parallel
+/// rank holds them. Cuts may go through groups and blocks (the phases of the
+/// type say where a shard begins). With a kOrder the shard keeps its columns of
+/// every group, each group padded to a multiple of `align` columns. Error: a
+/// range out of bounds or empty.
+llvm::Expected<QuantizedWeights> sliceWeights(const QuantizedWeights &weights,
+                                              int64_t n0, int64_t n1,
+                                              int64_t k0, int64_t k1,
+                                              int64_t align = 32);
+
+/// Joins layers that share their input (q/k/v, gate/up) along N. Scales may
+/// differ from shard to shard: per-tensor scales become per-channel ones, a
+/// tensor's global scale one per row, blocks that end inside a shard groups.
+/// Error: types, K, or column orders that can't be joined.
+llvm::Expected<QuantizedWeights>
+fuseWeights(llvm::ArrayRef<QuantizedWeights> shards);
+
+/// What looks wrong in a matrix, for reports.
+struct WeightFinding {
+  std::string what; ///< `NaN scale`, `zero scale`, `infinite scale`, `NaN code`
+  int64_t count = 0;
+  int64_t row = 0, block = 0; ///< of the first
+};
+std::vector<WeightFinding> inspectWeights(const QuantizedWeights &weights);
 
 /// The values of all codes of `type` (format or table), before zero point and
 /// scale, with the implied zero point 2^(bits-1) of symmetric unsigned codes

@@ -20,9 +20,9 @@
 
 namespace humming {
 
-/// Dequantised rows [rowBegin, rowEnd) as doubles, row-major with stride k, in
-/// the order of the input features (a kOrder is undone). `out` holds
-/// (rowEnd - rowBegin) * k values. The weights must verify.
+/// Dequantised rows [rowBegin, rowEnd) as doubles, row-major, one column per
+/// input feature in their own order (a kOrder is undone). `out` holds
+/// (rowEnd - rowBegin) * weights.inputs() values. The weights must verify.
 void dequantizeRows(const QuantizedWeights &weights, int64_t rowBegin,
                     int64_t rowEnd, llvm::MutableArrayRef<double> out);
 
@@ -77,9 +77,9 @@ struct ReferenceOptions {
   int64_t exactSums = int64_t(1) << 28;
 };
 
-/// C = X * W^T (+ bias) for activations x, row-major [m, k] with `ldx` doubles
-/// from row to row, in f64. Error: sizes that disagree, weights that do not
-/// verify, a feature out of range.
+/// C = X * W^T (+ bias) for activations x, row-major [m, weights.inputs()] with
+/// `ldx` doubles from row to row, in f64. Error: sizes that disagree, weights
+/// that do not verify, a feature out of range.
 llvm::Expected<ReferenceResult>
 referenceMatmul(llvm::ArrayRef<double> x, int64_t m, int64_t ldx,
                 const QuantizedWeights &weights,
