@@ -30,8 +30,11 @@ static LogicalResult packOperands(MatmulOp op, RewriterBase &rewriter) {
     return rewriter.notifyMatchFailure(op, "operands are packed");
   if (op.getQuantType().getGranularity().rows != 1)
     return rewriter.notifyMatchFailure(op, "several rows share one scale");
-
   MatmulProblem problem = op.getProblem();
+  if (problem.weight.weight.bits > problem.activation.bits)
+    return rewriter.notifyMatchFailure(
+        op, "no layout of weights wider than the activations");
+
   auto layout =
       PackedLayoutAttr::get(op.getContext(), problem.activation.bits,
                             problem.weight.weight.bits, PackedRole::Weights);
@@ -74,6 +77,13 @@ struct PackWeightsPass : humming::impl::PackWeightsPassBase<PackWeightsPass> {
       if (op.isPacked())
         return;
       work.push_back(op);
+      // The layout's own verifier says which widths it is for.
+      MatmulProblem problem = op.getProblem();
+      if (!PackedLayoutAttr::getChecked(
+              [&] { return op.emitOpError(); }, op.getContext(),
+              problem.activation.bits, problem.weight.weight.bits,
+              PackedRole::Weights))
+        failed = true;
       if (op.getQuantType().getGranularity().rows == 1)
         return;
       failed = true;
