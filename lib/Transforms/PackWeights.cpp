@@ -79,11 +79,9 @@ struct PackWeightsPass : humming::impl::PackWeightsPassBase<PackWeightsPass> {
       work.push_back(op);
       // The layout's own verifier says which widths it is for.
       MatmulProblem problem = op.getProblem();
-      if (!PackedLayoutAttr::getChecked(
-              [&] { return op.emitOpError(); }, op.getContext(),
-              problem.activation.bits, problem.weight.weight.bits,
-              PackedRole::Weights))
-        failed = true;
+      failed |= ::mlir::failed(PackedLayoutAttr::verify(
+          [&] { return op.emitOpError(); }, problem.activation.bits,
+          problem.weight.weight.bits, PackedRole::Weights));
       if (op.getQuantType().getGranularity().rows == 1)
         return;
       failed = true;
