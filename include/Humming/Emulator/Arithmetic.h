@@ -144,7 +144,8 @@ bool compareInt(CompareOp op, unsigned bits, bool isSigned, uint64_t a,
                 uint64_t b);
 
 /// The `.approx` functions. The emulator's model is the correctly rounded
-/// value, with the special cases of the ISA; hardware may differ by approxUlp.
+/// value, with the special cases of the ISA; hardware may differ by
+/// approxBound.
 enum class ApproxOp : uint8_t { Ex2, Lg2, Rcp, Rsqrt, Sqrt, Sin, Cos, Tanh };
 uint64_t approx(ApproxOp op, FloatType type, uint64_t a, bool ftz = false);
 /// `div.approx` (\p full false) and `div.full` of f32.
