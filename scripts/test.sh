@@ -28,7 +28,7 @@ step() { # step NAME COMMAND...
 run_tests() {
   # ctest holds the gtest programs and the lit suite; the lit suite runs each
   # case of the gtest programs too, so it alone is everything, counted.
-  local lit=(ctest --test-dir "$build" -R '^lit$' --output-on-failure -V)
+  local lit=(ctest --test-dir "$build" -R '^lit$' -V)
   [ -n "${1:-}" ] && export LIT_FILTER=$1
   "${lit[@]}" 2>&1 | tee "$log"
 }
