@@ -132,8 +132,11 @@ static void checkTile(ModuleOp module, Violations &violations) {
       violations.at(op) << "expected no op of hquant on tensors";
     else if (isHQuant(op) && !op->getParentOfType<gpu::GPUFuncOp>())
       violations.at(op) << "expected to be in a gpu.func";
+    // The host side of a module is free.
+    if (!op->getParentOfType<gpu::GPUModuleOp>())
+      return;
     if (Type type = findType(op, llvm::IsaPred<TensorType>))
-      violations.at(op) << "expected no tensor, got " << type;
+      violations.at(op) << "expected no tensor in a gpu.module, got " << type;
   });
 }
 

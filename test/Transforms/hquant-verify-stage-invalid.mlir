@@ -63,15 +63,21 @@ module attributes {hquant.target = #nvvm.target<chip = "sm_75">} {
 module {}
 
 //--- tile.mlir
-// expected-error @+1 {{at stage 3 (tile): expected no tensor, got 'tensor<64x128xi4>'}}
 func.func @f(%w: tensor<64x128xi4>, %s: tensor<64x1xf16>) {
-  // expected-error @+2 {{at stage 3 (tile): expected no op of hquant on tensors}}
-  // expected-error @+1 {{at stage 3 (tile): expected no tensor, got 'tensor<64x128xf16>'}}
+  // expected-error @+1 {{at stage 3 (tile): expected no op of hquant on tensors}}
   %f = hquant.dequantize %w scales(%s : tensor<64x1xf16>) quant_type = <u4, scale = f16, channel>
          : tensor<64x128xi4> -> tensor<64x128xf16>
   // expected-error @+1 {{at stage 3 (tile): expected to be in a gpu.func}}
   hquant.commit_copies
   return
+}
+gpu.module @kernels {
+  // expected-error @+1 {{at stage 3 (tile): expected no tensor in a gpu.module, got 'tensor<64x128xi4>'}}
+  gpu.func @g(%w: tensor<64x128xi4>) {
+    // expected-error @+1 {{at stage 3 (tile): expected no tensor in a gpu.module, got 'tensor<4xf16>'}}
+    %e = tensor.empty() : tensor<4xf16>
+    gpu.return
+  }
 }
 
 //--- thread.mlir

@@ -26,6 +26,10 @@ func.func @f(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>)
 }
 
 //--- tile.mlir
+// The host side of a module is free.
+func.func @host(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
 gpu.module @kernels {
   gpu.func @k(%p: !llvm.ptr<1>) kernel {
     hquant.commit_copies

@@ -252,7 +252,7 @@ def VerifyStagePass : Pass<"hquant-verify-stage", "::mlir::ModuleOp"> {
     | `0`, `imported` | no op of `hquant` |
     | `1`, `operator` | ops of `hquant` on tensors only; no lowering config |
     | `2`, `configured` | the same, under a known `hquant.target`; every matmul is packed and has a config that is legal on the target |
-    | `3`, `tile` | no tensor and no op on tensors of `hquant`; ops of `hquant` only in a `gpu.func` |
+    | `3`, `tile` | no op on tensors of `hquant`, no tensor in a `gpu.module`; ops of `hquant` only in a `gpu.func` |
     | `4`, `thread` | no op of `hquant`; only `llvm` and `nvvm` in a `gpu.module` |
   }];
   let options = [
