@@ -34,6 +34,8 @@ public:
   const TensorView *find(llvm::StringRef name) const;
   /// All tensors, sorted by name.
   llvm::ArrayRef<const TensorView *> tensors() const { return sorted; }
+  /// The files, for their metadata.
+  llvm::ArrayRef<SafetensorsFile> containers() const { return files; }
   /// `quantization_config` of config.json (or a quantization_config.json,
   /// quantize_config.json beside it), or null.
   const llvm::json::Object *quantizationConfig() const;
