@@ -4,7 +4,7 @@
 // scratch, begins where the first does. Pointers do not alias, the block size is a
 // fact for the assembler.
 // CHECK-LABEL: gpu.module @attributes_module
-// CHECK: llvm.mlir.global external @hquant_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+// CHECK: llvm.mlir.global external @hquant_shared() {addr_space = 3 : i32, alignment = {{128|1024}} : i64} : !llvm.array<0 x i8>
 // CHECK: llvm.func @attributes(%{{.*}}: !llvm.ptr<1> {llvm.noalias}, %{{.*}}: !llvm.ptr<1> {llvm.noalias}, %{{.*}}: i32)
 // CHECK-SAME: attributes {hquant.shared_memory = 640 : i64, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 64, 1, 1>}
 // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @hquant_shared : !llvm.ptr<3>
