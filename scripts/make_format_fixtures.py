@@ -400,6 +400,9 @@ FIXTURES = {
     "ct-mxfp4": lambda: compressed(
         "mxfp4", 40, 96, num_bits=4, type="float", symmetric=True,
         strategy="group", group_size=32, scale_dtype=torch.uint8),
+    "ct-mxfp6": lambda: compressed(
+        "mxfp6", 40, 96, num_bits=6, type="float", symmetric=True,
+        strategy="group", group_size=32, scale_dtype=torch.uint8),
     "ct-mxfp8": lambda: compressed(
         "mxfp8", 40, 96, num_bits=8, type="float", symmetric=True,
         strategy="group", group_size=32, scale_dtype=torch.uint8),

@@ -82,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         FormatCase{"ct-float-block", LayerFormat::Fp8, "e4m3/16x32/f32", 0},
         FormatCase{"ct-nvfp4", LayerFormat::Fp4, "e2m1/g16/e4m3/global", kBF16},
         FormatCase{"ct-mxfp4", LayerFormat::Fp4, "e2m1/g32/e8m0", 0},
+        FormatCase{"ct-mxfp6", LayerFormat::Fp4, "e2m3/g32/e8m0", 0},
         FormatCase{"ct-mxfp8", LayerFormat::Fp8, "e4m3/g32/e8m0", 0},
         FormatCase{"modelopt-nvfp4", LayerFormat::Fp4, "e2m1/g16/e4m3/global",
                    0},
