@@ -76,7 +76,7 @@ int main(void) {
     return 2;
   mlirOperationPrint(mlirModuleGetOperation(module), print, NULL);
   // CHECK: operator: 1
-  // CHECK: error: {{.*}}expected no tensor
+  // CHECK: error: {{.*}}expected no op of hquant on tensors
   // CHECK: tile: 0
   printf("operator: %d\n", verifyStage(context, module, "operator"));
   printf("tile: %d\n", verifyStage(context, module, "tile"));
