@@ -27,7 +27,7 @@ struct RunTool {
   cl::OptionCategory category{"Running"};
   ProblemFlags problemFlags;
   KernelSource source{problemFlags};
-  cl::opt<std::string> on{"on", cl::desc("Where to run: cuda"),
+  cl::opt<std::string> on{"on", cl::desc("Where to run: cuda or emulator"),
                           cl::init("cuda"), cl::cat(category)};
   cl::opt<std::string> device{"device", cl::desc("Ordinal of the GPU"),
                               cl::init("0"), cl::cat(category)};
@@ -164,12 +164,16 @@ Expected<bool> RunTool::run() {
         Expected<const HostLayer *> hostLayer = layerFor(kernel, shape);
         if (!hostLayer)
           return hostLayer.takeError();
-        if (Error error = (*executor)->load(kernel))
-          return std::move(error);
-        Expected<CheckReport> report =
-            runAndCheck(**executor, kernel, **hostLayer, m, options);
-        if (!report)
-          return report.takeError();
+        Error failure = (*executor)->load(kernel);
+        std::optional<CheckReport> report;
+        if (!failure) {
+          Expected<CheckReport> checked =
+              runAndCheck(**executor, kernel, **hostLayer, m, options);
+          if (checked)
+            report = std::move(*checked);
+          else
+            failure = checked.takeError();
+        }
         json::Object line{{"kernel", kernel.launch.kernelName},
                           {"artifact", kernel.name},
                           {"chip", kernel.launch.chip},
@@ -182,13 +186,22 @@ Expected<bool> RunTool::run() {
                           {"n", shape.n},
                           {"k", shape.k},
                           {"seed", *seedValue}};
-        report->addTo(line);
+        if (report) {
+          report->addTo(line);
+        } else {
+          line["ok"] = false;
+          line["detail"] = toString(std::move(failure));
+        }
         line["seconds"] = std::chrono::duration<double>(
                               std::chrono::steady_clock::now() - start)
                               .count();
         outs() << json::Value(std::move(line)) << '\n';
         outs().flush();
-        allOk &= report->ok;
+        allOk &= report && report->ok;
+        // After a fault of the GPU its context is gone; the emulator goes on.
+        if (!report && on == "cuda")
+          return makeError("stopped after a kernel that could not be run: " +
+                           kernel.name);
       }
     }
   return allOk;

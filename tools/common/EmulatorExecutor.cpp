@@ -1,0 +1,118 @@
+//===- EmulatorExecutor.cpp - Run kernels without a GPU -------------------===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The emulator checks bounds, races and barriers by itself: it is given the
+// data alone, so that a read of a guard, which a GPU would let pass, is a
+// fault.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Executor.h"
+#include "Humming/Emulator/Emulator.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <array>
+#include <optional>
+#include <thread>
+
+using namespace llvm;
+
+namespace humming {
+
+namespace {
+class EmulatorExecutor : public Executor {
+public:
+  std::string device() const override { return "emulator"; }
+  std::string loadedFrom() const override { return program ? "PTX" : ""; }
+
+  Error load(const KernelArtifacts &artifacts) override {
+    if (artifacts.ptx.empty())
+      return createStringError(inconvertibleErrorCode(),
+                               "the emulator runs PTX: expected PTX for " +
+                                   artifacts.name + ", got a cubin alone");
+    Expected<Program> parsed = Program::parse(artifacts.ptx);
+    if (!parsed)
+      return parsed.takeError();
+    program.emplace(std::move(*parsed));
+    launchDescription = artifacts.launch;
+    return Error::success();
+  }
+
+  Error upload(BufferSlot slot, ArrayRef<uint8_t> image) override {
+    images[unsigned(slot)] = image.vec();
+    return Error::success();
+  }
+
+  Error download(BufferSlot slot, MutableArrayRef<uint8_t> image) override {
+    const std::vector<uint8_t> &from = images[unsigned(slot)];
+    std::copy_n(from.begin(), std::min(from.size(), image.size()),
+                image.begin());
+    return Error::success();
+  }
+
+  Error launch(const LaunchSizes &sizes) override {
+    if (sizes.m == 0)
+      return Error::success();
+    Memory memory;
+    ArgumentPacker arguments;
+    for (StringRef name : LaunchDescription::argumentNames()) {
+      if (std::optional<BufferSlot> slot = slotOf(name))
+        arguments.pointer(map(*slot, memory));
+      else
+        arguments.i32(sizeOf(name, sizes));
+    }
+
+    LaunchDescription::Grid grid = launchDescription.grid(sizes.m, sizes.n);
+    LaunchConfig config;
+    config.grid = {grid.x, grid.y, grid.z};
+    config.block = {launchDescription.blockThreads, 1, 1};
+    config.dynamicSharedBytes = launchDescription.sharedBytes;
+    config.threads = std::max(1u, std::thread::hardware_concurrency());
+    Expected<Report> report = program->launch(
+        launchDescription.kernelName, config, arguments.bytes(), memory);
+    return report.takeError();
+  }
+
+private:
+  static std::optional<BufferSlot> slotOf(StringRef name) {
+    for (unsigned i = 0; i < kNumBufferSlots; ++i)
+      if (stringify(BufferSlot(i)) == name)
+        return BufferSlot(i);
+    return std::nullopt;
+  }
+  static int32_t sizeOf(StringRef name, const LaunchSizes &sizes) {
+    return StringSwitch<int32_t>(name)
+        .Case("m", sizes.m)
+        .Case("n", sizes.n)
+        .Case("k", sizes.k)
+        .Case("ldx", sizes.ldx)
+        .Case("ldc", sizes.ldc)
+        .Default(0);
+  }
+  /// The device address of a buffer's data; 0 if the kernel gets none.
+  uint64_t map(BufferSlot slot, Memory &memory) {
+    MutableArrayRef<uint8_t> image = images[unsigned(slot)];
+    if (image.empty())
+      return 0;
+    uint64_t address = memory.addExternal(
+        stringify(slot), image.drop_front(kGuardBytes).drop_back(kGuardBytes));
+    if (slot != BufferSlot::Output && slot != BufferSlot::Workspace)
+      memory.setReadOnly(address);
+    return address;
+  }
+
+  std::optional<Program> program;
+  LaunchDescription launchDescription;
+  std::array<std::vector<uint8_t>, kNumBufferSlots> images;
+};
+} // namespace
+
+std::unique_ptr<Executor> createEmulatorExecutor() {
+  return std::make_unique<EmulatorExecutor>();
+}
+
+} // namespace humming
