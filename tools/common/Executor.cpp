@@ -149,8 +149,11 @@ Expected<std::unique_ptr<Executor>> createExecutor(StringRef where,
                                                    int ordinal) {
   if (where == "cuda")
     return createCudaExecutor(ordinal);
+  if (where == "emulator")
+    return createEmulatorExecutor();
   return createStringError(inconvertibleErrorCode(),
-                           "--on: expected cuda, got '" + where + "'");
+                           "--on: expected cuda or emulator, got '" + where +
+                               "'");
 }
 
 } // namespace humming

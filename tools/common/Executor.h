@@ -65,6 +65,8 @@ public:
 
 /// The GPU. Error: no driver, no device.
 llvm::Expected<std::unique_ptr<Executor>> createCudaExecutor(int ordinal);
+/// The emulator: slow, needs no GPU, and faults where a GPU would let it pass.
+std::unique_ptr<Executor> createEmulatorExecutor();
 
 /// `--on`. Error: "--on: expected ..., got ...".
 llvm::Expected<std::unique_ptr<Executor>> createExecutor(llvm::StringRef where,
