@@ -292,8 +292,9 @@ void testHandler(Warp &w, const Inst &inst, uint32_t mask) {
   });
   if (w.signal == Warp::Abort)
     return;
-  if (!yes && (inst.flags & Try)) {
+  if (!yes && (inst.flags & Try) && !w.worker->random.oneIn(4)) {
     // try_wait suspends the thread: it runs again when the phase is complete.
+    // Its time limit may also run out, so now and then it answers false.
     w.block_(Path::WaitMbarrier, waiting.address,
              waiting.block->rank << 1 | waitParity, Warp::Retry);
     return;

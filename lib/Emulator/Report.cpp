@@ -273,10 +273,14 @@ Report makeReport(const Launch &launch) {
       loops[i].iterations = counts[l.header].issued;
     }
     for (uint32_t pc = f.begin; pc < f.end; ++pc)
-      for (int32_t l = f.loopOf[pc - f.begin]; l >= 0; l = f.loops[l].parent)
+      for (int32_t l = f.loopOf[pc - f.begin]; l >= 0; l = f.loops[l].parent) {
+        uint32_t line = module.code[pc].line;
+        loops[l].firstLine = std::min(loops[l].firstLine, line);
+        loops[l].lastLine = std::max(loops[l].lastLine, line);
         if (counts[pc].issued)
           addInstruction(loops[l].counters, module.code[pc], counts[pc],
                          memory[pc]);
+      }
     for (LoopReport &l : loops)
       if (l.iterations)
         report.loops.push_back(std::move(l));

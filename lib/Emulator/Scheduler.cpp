@@ -1,5 +1,5 @@
 //===- Scheduler.cpp - Clusters, warps and pending copies in a seeded order -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
