@@ -13,7 +13,8 @@ FOLDER with the command that shows the crash.
 
 A batch goes through the parser, the verifier and the printer alone first. A
 case that kills these without a frame of Humming on the stack has hit a bug of
-MLIR's own dialects; it is counted, and left out. In a pass every death counts.
+MLIR's own dialects; it is counted, and left out. What the verifier accepts
+then goes through each pass, where every death counts.
 
 The cases depend on the seed and the inputs alone. The passes take turns, so
 that the time limit cuts the number of cases per pass, not the passes.
@@ -24,6 +25,7 @@ import os
 import random
 import re
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -48,6 +50,16 @@ TYPES = [
     "tensor<?x?xf16>", "tensor<0x0xf16>", "tensor<4x4xi8>", "vector<4xi32>",
     "memref<?xi8>", "memref<16x64xi8, 3>", "() -> ()", "complex<f32>",
 ]  # fmt: skip
+# Passes that do nothing without an option, or not on a module.
+VARIANTS = {
+    "hquant-verify-stage": ["%s{stage=1}", "%s{stage=2}", "%s{stage=3}", "%s{stage=4}"],
+    "hquant-select-lowering-config": ["%s{chip=sm_75}", "%s{chip=sm_80}", "%s"],
+    "humming-configure": ["%s{chip=sm_75}", "%s{chip=sm_90}"],
+    "humming-compile": ["%s{chip=sm_75}", "%s{chip=sm_80}", "%s{chip=sm_90}"],
+    "hquant-pipeline-copies": ["gpu.module(gpu.func(%s))"],
+    "hquant-check-resources": ["gpu.module(%s)"],
+    "convert-hquant-to-nvvm": ["gpu.module(%s)"],
+}
 SEPARATOR = "\n// -----\n"
 PASS_PREFIXES = ("hquant-", "humming-", "convert-hquant", "convert-linalg-to-hquant")
 MEMORY_LIMIT = 8 << 30
@@ -81,6 +93,7 @@ class Mutator:
     def __init__(self, pieces, rng):
         self.rng = rng
         self.pieces = pieces
+        self.valid = pieces
         text = "\n".join(pieces)
         # `name = value` pairs and attributes with parameters, to swap around.
         self.values = {}
@@ -106,7 +119,8 @@ class Mutator:
         )
 
     def case(self):
-        text = self.rng.choice(self.pieces)
+        valid = self.rng.random() < 0.8
+        text = self.rng.choice(self.valid if valid else self.pieces)
         for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3, 4])):
             text = self.rng.choice(self.kinds)(text)
         return text
@@ -219,19 +233,25 @@ class Tool:
         self.timeout = timeout
         self.starts = 0
 
-    def passes(self):
-        """Humming's own passes and pipelines, as --list-passes and the help name them."""
+    def pipelines(self, only):
+        """Humming's own passes and pipelines that the help lists."""
         text = subprocess.run(
             [self.path, "--help"], stdout=subprocess.PIPE, check=True, text=True
         ).stdout
         names = re.findall(r"^ +--([\w-]+)", text, flags=re.M)
-        return sorted({n for n in names if n.startswith(PASS_PREFIXES)})
+        result = []
+        for name in sorted({n for n in names if n.startswith(PASS_PREFIXES)}):
+            if only in name:
+                for variant in VARIANTS.get(name, ["%s"]):
+                    pipeline = "builtin.module(%s)" % (variant % name)
+                    result.append(["--pass-pipeline=" + pipeline])
+        return result
 
     def command(self, arguments):
         return [self.path, "--split-input-file"] + arguments
 
     def died(self, arguments, cases):
-        """Says how the process died (or None), and the end of what it wrote."""
+        """Says how the process died (or None), and what it wrote."""
         self.starts += 1
         try:
             done = subprocess.run(
@@ -248,7 +268,7 @@ class Tool:
             return "died by signal %d" % (
                 -done.returncode if done.returncode < 0 else done.returncode - 128
             ), done.stderr.decode(errors="replace")[-4000:]
-        return None, ""
+        return None, done.stderr.decode(errors="replace")
 
     def reduce(self, arguments, cases):
         """One case of `cases` that kills the process alone, if there is one."""
@@ -278,13 +298,27 @@ class Tool:
         return cases, dropped
 
 
+    def accepted(self, cases):
+        """The cases without an error from the parser or the verifier."""
+        _, message = self.died([], cases)
+        errors = sorted(map(int, re.findall(r"^<stdin>:(\d+):\d+: error:", message, re.M)))
+        result = []
+        line = 1
+        for case in cases:
+            end = line + case.count("\n") + SEPARATOR.count("\n")
+            if not any(line <= error < end for error in errors):
+                result.append(case)
+            line = end
+        return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--opt", required=True, help="the tool, e.g. humming-opt")
     parser.add_argument("--out", required=True, help="folder for crashing cases")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=100, help="cases per process")
+    parser.add_argument("--batch", type=int, default=200, help="cases per process")
     parser.add_argument("--timeout", type=int, default=60, help="seconds per process")
     parser.add_argument("--only", default="", help="passes whose name contains this")
     parser.add_argument("inputs", nargs="+")
@@ -293,7 +327,7 @@ def main():
     pieces = read_pieces(args.inputs)
     tool = Tool(args.opt, args.timeout)
     # The empty pipeline is the parser, the verifier and the printer alone.
-    pipelines = [[]] + [["--" + name] for name in tool.passes() if args.only in name]
+    pipelines = [[]] + tool.pipelines(args.only)
     if not pieces or len(pipelines) < 2:
         print("mutate: error: no inputs or no passes to run", file=sys.stderr)
         return 2
@@ -303,6 +337,7 @@ def main():
     begin = time.monotonic()
     crashes = 0
     cases_run = 0
+    accepted = 0
     mlir_bugs = 0
     rounds = 0
     # The inputs themselves first, whole: they must not crash any pass either.
@@ -311,12 +346,16 @@ def main():
         for batch in batches:
             batch, dropped = tool.without_mlir_bugs(batch)
             mlir_bugs += dropped
+            good = tool.accepted(batch)
+            accepted += len(good)
+            if not rounds:
+                mutator.valid = good or pieces
             for arguments in pipelines:
-                cases = batch
+                cases = good if arguments else batch
                 if rounds and time.monotonic() - begin > args.seconds:
                     break
                 how, message = tool.died(arguments, cases)
-                cases_run += len(cases)
+                cases_run += 0 if arguments else len(cases)
                 if not how:
                     continue
                 cases = tool.reduce(arguments, cases)
@@ -330,7 +369,7 @@ def main():
                     "humming-opt %s\nshow it with: %s\n%s\n"
                     % (
                         how_alone or how,
-                        " ".join(tool.command(arguments) + [path]),
+                        shlex.join(tool.command(arguments) + [path]),
                         message_alone or message,
                     )
                 )
@@ -342,8 +381,16 @@ def main():
     if mlir_bugs:
         print("%d cases left out: they kill MLIR's own parser or verifier" % mlir_bugs)
     print(
-        "%d cases through %d pipelines in %d processes, %.0f s: %d crashes"
-        % (cases_run, len(pipelines), tool.starts, time.monotonic() - begin, crashes)
+        "%d cases, %d accepted by the verifier, through %d pipelines in %d processes, "
+        "%.0f s: %d crashes"
+        % (
+            cases_run,
+            accepted,
+            len(pipelines) - 1,
+            tool.starts,
+            time.monotonic() - begin,
+            crashes,
+        )
     )
     return 1 if crashes else 0
 
