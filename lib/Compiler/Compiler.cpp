@@ -50,8 +50,16 @@ std::string humming::kernelName(const MatmulProblem &problem) {
             std::to_string(quant.granularity.columns);
   if (quant.zeroPoint != ZeroPointKind::None)
     name += "_zp" + stringify(quant.zeroPoint).str();
-  name += "_" + quant.scale.str() + "_x_" + problem.activation.str() + "_" +
-          problem.output.str();
+  name += "_" + quant.scale.str();
+  if (quant.table)
+    name += "_table";
+  if (quant.globalScale != GlobalScaleKind::None)
+    name += quant.globalScale == GlobalScaleKind::Tensor ? "_global"
+                                                         : "_globalrow";
+  name += "_x_" + problem.activation.str();
+  if (problem.activationScale != ActivationScaleKind::None)
+    name += "_" + stringify(problem.activationScale).str();
+  name += "_" + problem.output.str();
   if (problem.hasBias)
     name += "_bias";
   return name;
@@ -61,13 +69,36 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
                                     const KernelConfig &config,
                                     const TargetInfo &target) {
   SmallVector<PtxFeature> features = {PtxFeature::LdMatrix};
-  features.push_back(config.mma == MmaKind::M16N8K8
-                         ? PtxFeature::MmaM16N8K8F16
-                         : PtxFeature::MmaM16N8K16);
+  switch (config.mma) {
+  case MmaKind::M16N8K8:
+    features.push_back(PtxFeature::MmaM16N8K8F16);
+    break;
+  case MmaKind::M16N8K16:
+    features.push_back(PtxFeature::MmaM16N8K16);
+    break;
+  case MmaKind::M16N8K32:
+    features.push_back(problem.activation.isInteger() ? PtxFeature::MmaInt8
+                                                      : PtxFeature::MmaFp8);
+    break;
+  case MmaKind::M16N8K64:
+    features.push_back(PtxFeature::MmaInt4);
+    break;
+  case MmaKind::M8N8K16:
+    features.push_back(PtxFeature::MmaM8N8K16Int8);
+    break;
+  case MmaKind::Wgmma:
+    features.push_back(PtxFeature::Wgmma);
+    break;
+  }
   if (config.copy == CopyKind::CpAsync)
     features.push_back(PtxFeature::CpAsync);
   if (problem.activation.isBF16())
     features.push_back(PtxFeature::Bf16Arithmetic);
+  if (problem.activation.bits == 16 && target.convertsFp8() &&
+      problem.weight.weight == NumberFormat::smallFloat(4, 3))
+    features.push_back(PtxFeature::ConvertFp8);
+  if (config.early)
+    features.push_back(PtxFeature::GridDependency);
   return requiredPtxVersion(target, features);
 }
 
@@ -127,11 +158,17 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
   Location loc = b.getUnknownLoc();
   auto size = [](int64_t v) { return v > 0 ? v : ShapedType::kDynamic; };
   int64_t n = size(problem.n), k = size(problem.k);
-  auto quant = QuantTypeAttr::get(context, problem.weight);
+  // Packed scales are one a row, whatever the rows that share them.
+  QuantType perRow = problem.weight;
+  perRow.granularity.rows = 1;
+  perRow.rowPhase = 0;
+  auto quant = QuantTypeAttr::get(context, perRow);
   auto tensor = [](ArrayRef<int64_t> shape, Type element) -> Type {
     return RankedTensorType::get(shape, element);
   };
-  Type activation = getFloatType(context, problem.activation);
+  Type activation = problem.activation.isInteger()
+                        ? Type(b.getIntegerType(problem.activation.bits))
+                        : getFloatType(context, problem.activation);
   Type output = getFloatType(context, problem.output);
   auto scaleShape = quant.getScaleShape(n, k);
   SmallVector<Type> inputs = {tensor({ShapedType::kDynamic, k}, activation),
@@ -141,6 +178,19 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
     inputs.push_back(tensor(scaleShape, zeroPoint));
   if (problem.hasBias)
     inputs.push_back(tensor({n}, output));
+  bool hasGlobal = perRow.globalScale != GlobalScaleKind::None;
+  if (hasGlobal)
+    inputs.push_back(
+        tensor({perRow.globalScale == GlobalScaleKind::Tensor ? 1 : n},
+               b.getF32Type()));
+  bool hasActivationScales =
+      problem.activationScale != ActivationScaleKind::None;
+  if (hasActivationScales)
+    inputs.push_back(
+        tensor({problem.activationScale == ActivationScaleKind::Tensor
+                    ? 1
+                    : ShapedType::kDynamic},
+               b.getF32Type()));
   Type result = tensor({ShapedType::kDynamic, n}, output);
 
   OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
@@ -149,14 +199,22 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
       b, loc, name, b.getFunctionType(inputs, {result}));
   Block *body = function.addEntryBlock();
   b.setInsertionPointToStart(body);
-  bool hasZeroPoints = quant.getZeroPointType() != nullptr;
-  Value zeroPoints = hasZeroPoints ? body->getArgument(3) : Value();
-  Value bias = problem.hasBias ? body->getArgument(hasZeroPoints ? 4 : 3)
-                               : Value();
+  unsigned next = 3;
+  auto optional = [&](bool present) {
+    return present ? body->getArgument(next++) : Value();
+  };
+  Value zeroPoints = optional(quant.getZeroPointType() != nullptr);
+  Value bias = optional(problem.hasBias);
+  Value global = optional(hasGlobal);
+  Value activationScales = optional(hasActivationScales);
   Value c = MatmulOp::create(b, loc, result, body->getArgument(0),
                              body->getArgument(1), body->getArgument(2),
-                             zeroPoints, bias, quant,
-                             /*lowering_config=*/LoweringConfigAttr());
+                             zeroPoints, bias, global, activationScales, quant,
+                             /*lowering_config=*/LoweringConfigAttr(),
+                             hasActivationScales
+                                 ? b.getStringAttr(
+                                       stringify(problem.activationScale))
+                                 : StringAttr());
   func::ReturnOp::create(b, loc, c);
   return module;
 }
@@ -174,11 +232,26 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
   launch.blockN = config.blockN;
   launch.blockM = config.blockM;
   launch.splitK = config.splitK;
+  launch.earlyLaunch = config.early != 0;
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();
   launch.granularity = problem.weight.granularity.str();
   launch.zeroPoint = stringify(problem.weight.zeroPoint).str();
+  launch.activationScale = stringify(problem.activationScale).str();
+  switch (problem.weight.globalScale) {
+  case GlobalScaleKind::None:
+    break;
+  case GlobalScaleKind::Tensor:
+    launch.globalScale = "tensor";
+    break;
+  case GlobalScaleKind::Channel:
+    launch.globalScale = "channel";
+    break;
+  }
+  if (problem.weight.table)
+    launch.table.assign(problem.weight.table->values.begin(),
+                        problem.weight.table->values.end());
   launch.output = problem.output.str();
   launch.hasBias = problem.hasBias;
   launch.kDivisor = problem.kDivisor;

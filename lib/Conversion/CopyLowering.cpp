@@ -260,6 +260,18 @@ struct LowerCommitCopies : OpConversionPattern<CommitCopiesOp> {
   }
 };
 
+template <typename Op, NVVM::GridDepActionKind kind>
+struct LowerGridOp : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(op, kind);
+    return success();
+  }
+};
+
 struct LowerWaitCopies : OpConversionPattern<WaitCopiesOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -276,5 +288,8 @@ struct LowerWaitCopies : OpConversionPattern<WaitCopiesOp> {
 void humming::populateCopyLoweringPatterns(const TypeConverter &converter,
                                            RewritePatternSet &patterns) {
   patterns.add<LowerCopyTile, LowerFetchTile, LowerPutTile, LowerCommitCopies,
-               LowerWaitCopies>(converter, patterns.getContext());
+               LowerWaitCopies,
+               LowerGridOp<GridStartOp,
+                           NVVM::GridDepActionKind::launch_dependents>,
+               LowerGridOp<GridWaitOp, NVVM::GridDepActionKind::wait>>(converter, patterns.getContext());
 }

@@ -183,21 +183,84 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     Value element = lb.add(lb.shl(strip, 6),
                            lb.add(lb.shl(lb.lshr(lb.laneId(), 2), 3),
                                   lb.shl(unit, 1)));
+    NumberFormat format = op.getFormat().getFormat();
+    int64_t bytes = format.bits / 8, wordsOfUnit = wordsOfScales(format);
     Value pointer = lb.offset(adaptor.getScales().front(),
-                              lb.zext64(lb.shl(element, 1)));
-    Value inside = lb.ult(feature, adaptor.getBound().front());
-    SmallVector<Value> words =
-        lb.choose(inside, SmallVector<Value>(units, lb.c(0)), [&] {
-          return lb.loadWords(pointer, units, lb.i32());
-        });
+                              lb.zext64(lb.mul(element, bytes)));
+    Value bound = adaptor.getBound().front();
+    // Units of one strip are neighbours, the same unit of further strips is 64
+    // scales away.
+    bool adjacent = op.getUnitStride() == 1;
+    SmallVector<SmallVector<Value>> words;
+    for (int64_t u = 0; u < units; ++u) {
+      int64_t at = adjacent ? 2 * u * bytes : 64 * u * bytes;
+      Value first = lb.add(feature, adjacent ? 0 : 64 * u);
+      words.push_back(lb.choose(
+          lb.ult(first, bound), SmallVector<Value>(wordsOfUnit, lb.c(0)), [&] {
+            Value from = lb.offset(pointer, at);
+            if (bytes == 1)
+              return SmallVector<Value>{lb.zext(lb.load(lb.i16(), from, 2))};
+            return lb.loadWords(from, wordsOfUnit, lb.i32());
+          }));
+    }
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u) {
-      auto [low, high] = unpackScales(lb, words[u], op.getFormat().getFormat());
+      auto [low, high] = unpackScales(lb, words[u], format, op.getExponent());
       for (int64_t i = 0; i < perUnit; ++i)
         result.push_back(LLVM::FMulOp::create(
             rewriter, op.getLoc(), adaptor.getAccumulators()[u * perUnit + i],
             i % 4 < 2 ? low : high));
     }
+    rewriter.replaceOpWithMultiple(op, {result});
+    return success();
+  }
+};
+
+struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ScaleOutputOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    Value pointer = adaptor.getScales().front();
+    // Rows and tokens past the end read the last scale: their results are never
+    // stored.
+    Value last = lb.add(adaptor.getBound().front(), -1);
+    auto scaleAt = [&](Value index) {
+      Value at = lb.umin(index, last);
+      return lb.load(lb.f32(), lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
+    };
+    Value index = adaptor.getIndex().front(), lane = lb.laneId();
+    // By row half and unit, or by column and tile.
+    SmallVector<Value> scales;
+    if (op.getPer() == "tensor") {
+      scales.push_back(lb.load(lb.f32(), pointer, 4));
+    } else if (op.getPer() == "feature") {
+      Value first = lb.add(index, lb.lshr(lane, 2));
+      for (int64_t u = 0; u < units; ++u)
+        for (int64_t half = 0; half < 2; ++half)
+          scales.push_back(scaleAt(lb.add(
+              first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
+    } else {
+      Value first = lb.add(index, lb.shl(lb.and_(lane, 3), 1));
+      for (int64_t t = 0; t < tiles; ++t)
+        for (int64_t column = 0; column < 2; ++column)
+          scales.push_back(scaleAt(lb.add(first, 8 * t + column)));
+    }
+    SmallVector<Value> result;
+    for (int64_t u = 0; u < units; ++u)
+      for (int64_t t = 0; t < tiles; ++t)
+        for (int64_t v = 0; v < 4; ++v) {
+          Value scale = op.getPer() == "tensor"    ? scales[0]
+                        : op.getPer() == "feature" ? scales[2 * u + v / 2]
+                                                   : scales[2 * t + v % 2];
+          result.push_back(LLVM::FMulOp::create(
+              rewriter, op.getLoc(),
+              adaptor.getAccumulators()[(u * tiles + t) * 4 + v], scale));
+        }
     rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
@@ -228,7 +291,8 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
     };
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u) {
-      Value low = bias(16 * u), high = bias(16 * u + 8);
+      int64_t row = 16 * u * int64_t(op.getUnitStride());
+      Value low = bias(row), high = bias(row + 8);
       for (int64_t i = 0; i < perUnit; ++i)
         result.push_back(LLVM::FAddOp::create(
             rewriter, op.getLoc(), adaptor.getAccumulators()[u * perUnit + i],
@@ -282,6 +346,7 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                              lb.add(lb.mul(token, rowBytes(op)),
                                     lb.shl(feature, 1)));
       size_t next = 0;
+      int64_t unitRows = 16 * int64_t(op.getUnitStride());
       for (int64_t u = 0; u < type.getDimSize(0); ++u)
         for (int64_t t = 0; t < type.getDimSize(1); ++t)
           for (int64_t v = 0; v < 4; ++v) {
@@ -289,7 +354,7 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                 lb.b, lb.loc, element, adaptor.getAccumulators()[next++]);
             lb.store(rounded,
                      lb.offset(base, (8 * t + v % 2) * rowBytes(op) +
-                                         2 * (16 * u + 8 * (v / 2))),
+                                         2 * (unitRows * u + 8 * (v / 2))),
                      2);
           }
     };
@@ -352,5 +417,5 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerScaleRows,
-               LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
+               LowerScaleOutput, LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
 }

@@ -61,8 +61,12 @@ struct LowerLoadWeights : OpConversionPattern<LoadWeightsOp> {
                                   lb.mul(unit, unitBytes)));
     Value lane = lb.laneId();
     SmallVector<Value> words;
+    // Units of one strip are neighbours, the same unit of further strips is a
+    // strip of the tile away.
+    int64_t stride = op.getUnitStride() == 1 ? unitBytes
+                                             : op.getSlabs() * 4 * unitBytes;
     for (int64_t u = 0; u < units; ++u) {
-      int64_t planeStart = u * unitBytes;
+      int64_t planeStart = u * stride;
       for (int64_t p : planesOf(bits)) {
         int64_t run = std::min<int64_t>(p, 4); // words of one access
         Value pointer = lb.offset(base, lb.mul(lane, 4 * run));
@@ -87,33 +91,48 @@ struct LowerLoadActivations : OpConversionPattern<LoadActivationsOp> {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getFragment().getType());
     int64_t tiles = type.getDimSize(0);
-    // A slab is one panel of 128-byte rows. ldmatrix.x4 takes the addresses of 8
-    // rows of each of 4 matrices from lanes 8 i .. 8 i + 7; matrix i is k 8 i ..
-    // 8 i + 7, so one access gives both registers of two steps.
+    // A slab takes 32 bytes of a row a step: one panel of 128-byte rows with four
+    // steps, half or a quarter of one with two or one. ldmatrix takes the addresses
+    // of 8 rows of each of 4 (2) matrices from lanes 8 i .. 8 i + 7; matrix i is
+    // bytes 16 i .. 16 i + 15, so one access gives both registers of two steps.
+    int64_t steps = type.getDimSize(1);
+    int64_t slabsOfPanel = 4 / steps;
     Value lane = lb.laneId();
     Value rowInTile = lb.and_(lane, 7);
     Value row = lb.add(adaptor.getToken(), rowInTile);
-    Value panel = lb.mul(adaptor.getSlab(), op.getTileRows() * 128);
+    Value panel = lb.mul(lb.div(adaptor.getSlab(), slabsOfPanel),
+                         op.getTileRows() * 128);
+    Value firstChunk =
+        slabsOfPanel == 1
+            ? lb.c(0)
+            : lb.mul(lb.rem(adaptor.getSlab(), slabsOfPanel), 2 * steps);
     Value base = lb.offset(tileBase(lb, op, adaptor),
                            lb.add(panel, lb.shl(row, 7)));
     Value matrix = lb.lshr(lane, 3);
+    if (steps == 1) // lanes 16 to 31 repeat the addresses of 0 to 15
+      matrix = lb.and_(matrix, 1);
+    if (slabsOfPanel != 1)
+      matrix = lb.add(matrix, firstChunk);
     Type word = lb.i32();
-    Type quad = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
-                                                 {word, word, word, word});
+    int64_t matrices = std::min<int64_t>(4, 2 * steps);
+    Type quad = LLVM::LLVMStructType::getLiteral(
+        rewriter.getContext(), SmallVector<Type>(matrices, word));
     SmallVector<Value> words;
     SmallVector<Value> columns;
-    for (int64_t half = 0; half < 2; ++half)
+    int64_t halves = std::max<int64_t>(1, steps / 2);
+    for (int64_t half = 0; half < halves; ++half)
       columns.push_back(
           lb.shl(lb.xor_(lb.add(matrix, 4 * half), rowInTile), 4));
     for (int64_t t = 0; t < tiles; ++t)
-      for (int64_t half = 0; half < 2; ++half) {
+      for (int64_t half = 0; half < halves; ++half) {
         Value pointer =
             lb.offset(lb.offset(base, columns[half]), t * 8 * 128);
         Value loaded = NVVM::LdMatrixOp::create(
-            rewriter, op.getLoc(), quad, pointer, 4, NVVM::MMALayout::row,
+            rewriter, op.getLoc(), quad, pointer, matrices,
+            NVVM::MMALayout::row,
             NVVM::LdStMatrixShapeAttr::get(rewriter.getContext(), 8, 8),
             NVVM::LdStMatrixEltType::B16);
-        for (int64_t i = 0; i < 4; ++i)
+        for (int64_t i = 0; i < matrices; ++i)
           words.push_back(lb.extractField(loaded, i));
       }
     rewriter.replaceOpWithMultiple(op, {words});
@@ -129,8 +148,10 @@ struct LowerLoadScales : OpConversionPattern<LoadScalesOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getScales().getType());
-    int64_t units = type.getDimSize(0), groups = type.getDimSize(1);
+    int64_t units = type.getDimSize(0);
     int64_t bytes = op.getElementBits() / 8;
+    int64_t wordsOfGroup = bytes == 4 ? 2 : 1;
+    int64_t groups = type.getDimSize(1) / wordsOfGroup;
     int64_t groupBytes = op.getStrips() * 64 * bytes;
     // Element of row 16 u + 8 h + g within a strip: 8 g + 2 u + h.
     Value g = lb.lshr(lb.laneId(), 2);
@@ -141,16 +162,32 @@ struct LowerLoadScales : OpConversionPattern<LoadScalesOp> {
     Value base = lb.offset(tileBase(lb, op, adaptor),
                            lb.add(lb.mul(adaptor.getGroup(), groupBytes),
                                   lb.mul(element, bytes)));
+    auto load = [&](Value pointer, int64_t count) {
+      if (bytes == 1)
+        return loadBytePairs(lb, pointer, count);
+      SmallVector<Value> loaded;
+      for (int64_t left = count * wordsOfGroup, at = 0; left > 0;
+           left -= 4, at += 16)
+        loaded.append(lb.loadWords(lb.offset(pointer, at),
+                                   std::min<int64_t>(left, 4), lb.i32()));
+      return loaded;
+    };
     SmallVector<SmallVector<Value>> byGroup;
     for (int64_t i = 0; i < groups; ++i) {
       Value pointer = lb.offset(base, i * groupBytes);
-      byGroup.push_back(bytes == 2 ? lb.loadWords(pointer, units, lb.i32())
-                                   : loadBytePairs(lb, pointer, units));
+      if (op.getUnitStride() == 1) {
+        byGroup.push_back(load(pointer, units));
+        continue;
+      }
+      SmallVector<Value> &words = byGroup.emplace_back();
+      for (int64_t u = 0; u < units; ++u)
+        words.append(load(lb.offset(pointer, u * 64 * bytes), 1));
     }
     SmallVector<Value> words;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t i = 0; i < groups; ++i)
-        words.push_back(byGroup[i][u]);
+        for (int64_t w = 0; w < wordsOfGroup; ++w)
+          words.push_back(byGroup[i][u * wordsOfGroup + w]);
     rewriter.replaceOpWithMultiple(op, {words});
     return success();
   }
@@ -181,14 +218,21 @@ struct LowerScaleAccumulate : OpConversionPattern<ScaleAccumulateOp> {
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     SmallVector<Value> result;
     for (int64_t u = 0; u < type.getDimSize(0); ++u) {
-      Value word = adaptor.getScales()[u * scaleType.getDimSize(1) +
-                                       op.getGroup()];
-      auto [low, high] = unpackScales(lb, word, op.getScale().getFormat());
+      NumberFormat format = op.getScale().getFormat();
+      int64_t wordsOfGroup = wordsOfScales(format);
+      SmallVector<Value> scaleWords(adaptor.getScales().slice(
+          u * scaleType.getDimSize(1) + op.getGroup() * wordsOfGroup,
+          wordsOfGroup));
+      auto [low, high] = unpackScales(lb, scaleWords, format, op.getExponent());
       for (int64_t i = 0; i < perUnit; ++i) {
         int64_t at = u * perUnit + i;
+        Value partial = adaptor.getPartial()[at];
+        if (partial.getType().isInteger())
+          partial = LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
+                                           partial);
         result.push_back(LLVM::FMAOp::create(
-            rewriter, op.getLoc(), i % 4 < 2 ? low : high,
-            adaptor.getPartial()[at], adaptor.getAccumulators()[at]));
+            rewriter, op.getLoc(), i % 4 < 2 ? low : high, partial,
+            adaptor.getAccumulators()[at]));
       }
     }
     rewriter.replaceOpWithMultiple(op, {result});
@@ -243,6 +287,22 @@ struct LowerFromElements : OpConversionPattern<vector::FromElementsOp> {
   }
 };
 
+/// Integer sums to f32: register by register.
+struct LowerToFloat : OpConversionPattern<arith::SIToFPOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::SIToFPOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> values;
+    for (Value v : adaptor.getIn())
+      values.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(),
+                                              rewriter.getF32Type(), v));
+    rewriter.replaceOpWithMultiple(op, {values});
+    return success();
+  }
+};
+
 /// A constant fragment: one constant a register.
 struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -264,22 +324,64 @@ struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
 
 } // namespace
 
-std::pair<Value, Value> humming::unpackScales(LoweringBuilder &lb, Value word,
-                                              const NumberFormat &format) {
-  if (format.isBF16()) // the high half of an f32
-    return {lb.bitcast(lb.shl(word, 16), lb.f32()),
-            lb.bitcast(lb.and_(word, 0xffff0000), lb.f32())};
-  Type half = lb.b.getF16Type();
-  auto extend = [&](Value bits) -> Value {
-    return LLVM::FPExtOp::create(lb.b, lb.loc, lb.f32(),
-                                 lb.bitcast(lb.trunc(bits, lb.i16()), half));
-  };
-  return {extend(word), extend(lb.lshr(word, 16))};
+/// An 8-bit scale, in the low byte of an i32, in f32.
+static Value scaleFromByte(LoweringBuilder &lb, Value byte,
+                           const NumberFormat &format) {
+  if (format.isE8M0()) {
+    // The byte is f32's exponent; 0 is the subnormal 2^-127, 255 is NaN: both
+    // have the first bit of the mantissa set.
+    Value isEnd = lb.ult(lb.and_(lb.add(byte, 1), 255), 2);
+    Value bits = lb.or_(lb.shl(byte, 23),
+                        lb.select(isEnd, lb.c(0x00400000), lb.c(0)));
+    return lb.bitcast(bits, lb.f32());
+  }
+  // Sign, exponent and mantissa under f32's, times the quotient of the biases,
+  // which is exact and right for subnormals.
+  int64_t bias = (int64_t(1) << (format.exponentBits - 1)) - 1;
+  Value magnitude = lb.and_(byte, 0x7f);
+  Value bits = lb.or_(lb.shl(magnitude, 23 - format.mantissaBits),
+                      lb.shl(lb.and_(byte, 0x80), 24));
+  Value value = LLVM::FMulOp::create(lb.b, lb.loc, lb.bitcast(bits, lb.f32()),
+                                     lb.powerOfTwo(127 - bias));
+  // e4m3 has one NaN, e5m2 infinities and NaN from 0x7c on.
+  int64_t first = format.specials == NumberFormat::Specials::FN ? 0x7f : 0x7c;
+  Value special = lb.or_(bits, lb.c(0x7f800000));
+  return lb.select(lb.ult(magnitude, first), value,
+                   lb.bitcast(special, lb.f32()));
+}
+
+std::pair<Value, Value> humming::unpackScales(LoweringBuilder &lb,
+                                              ArrayRef<Value> words,
+                                              const NumberFormat &format,
+                                              int64_t exponent) {
+  std::pair<Value, Value> scales;
+  Value word = words.front();
+  if (format.bits == 32) {
+    scales = {lb.bitcast(words[0], lb.f32()), lb.bitcast(words[1], lb.f32())};
+  } else if (format.bits == 8) {
+    scales = {scaleFromByte(lb, lb.and_(word, 0xff), format),
+              scaleFromByte(lb, lb.and_(lb.lshr(word, 8), 0xff), format)};
+  } else if (format.isBF16()) { // the high half of an f32
+    scales = {lb.bitcast(lb.shl(word, 16), lb.f32()),
+              lb.bitcast(lb.and_(word, 0xffff0000), lb.f32())};
+  } else {
+    Type half = lb.b.getF16Type();
+    auto extend = [&](Value bits) -> Value {
+      return LLVM::FPExtOp::create(lb.b, lb.loc, lb.f32(),
+                                   lb.bitcast(lb.trunc(bits, lb.i16()), half));
+    };
+    scales = {extend(word), extend(lb.lshr(word, 16))};
+  }
+  if (exponent == 0)
+    return scales;
+  Value factor = lb.powerOfTwo(exponent);
+  return {LLVM::FMulOp::create(lb.b, lb.loc, scales.first, factor),
+          LLVM::FMulOp::create(lb.b, lb.loc, scales.second, factor)};
 }
 
 void humming::populateFragmentLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerLoadWeights, LowerLoadActivations, LowerLoadScales,
                LowerScaleAccumulate, LowerExtract, LowerFromElements,
-               LowerConstant>(converter, patterns.getContext());
+               LowerConstant, LowerToFloat>(converter, patterns.getContext());
 }

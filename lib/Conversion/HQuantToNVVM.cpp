@@ -51,6 +51,9 @@ namespace {
 constexpr StringLiteral kSharedArray = "hquant_shared";
 /// Alignment of every buffer: ldmatrix rows and bank groups start on it.
 constexpr int64_t kBufferAlignment = 128;
+/// Alignment of the first buffer, the activations: the pattern of the 128-byte
+/// swizzle repeats every 8 rows of 128 bytes.
+constexpr int64_t kArrayAlignment = 1024;
 
 /// Fragments to registers, workgroup buffers to pointers, index to i32.
 void configureTypes(TypeConverter &converter) {
@@ -162,7 +165,7 @@ struct ConvertHQuantToNVVMPass
         builder, module.getLoc(),
         LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
         /*isConstant=*/false, LLVM::Linkage::External, kSharedArray,
-        Attribute(), /*alignment=*/kBufferAlignment, /*addrSpace=*/3);
+        Attribute(), /*alignment=*/kArrayAlignment, /*addrSpace=*/3);
     return success();
   }
 
@@ -276,6 +279,9 @@ struct ConvertHQuantToNVVMPass
     target.addIllegalOp<arith::IndexCastOp>();
     target.addDynamicallyLegalOp<arith::ConstantOp>(
         [&](arith::ConstantOp op) { return converter.isLegal(op.getType()); });
+    target.addDynamicallyLegalOp<arith::SIToFPOp>([&](arith::SIToFPOp op) {
+      return converter.isLegal(op.getType());
+    });
     RewritePatternSet patterns(context);
     populateHQuantToNVVMPatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
@@ -314,6 +320,7 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
   MLIRContext *context = patterns.getContext();
   populateCopyLoweringPatterns(converter, patterns);
   populateFragmentLoweringPatterns(converter, patterns);
+  populateWarpgroupLoweringPatterns(converter, patterns);
   populateEpilogueLoweringPatterns(converter, patterns);
   patterns.add<
       LowerIndex<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,

@@ -21,6 +21,7 @@
 
 #include "Humming/Conversion/Passes.h"
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "Humming/Target/Dequant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -62,6 +63,8 @@ enum KernelArgument {
   ArgK,
   ArgLdx,
   ArgLdc,
+  ArgGlobalScales,
+  ArgActivationScales,
   NumArguments
 };
 
@@ -151,6 +154,23 @@ private:
   FormatAttr format(NumberFormat f) {
     return FormatAttr::get(builder.getContext(), f);
   }
+  DenseF32ArrayAttr codeTable() {
+    return quant().table ? builder.getDenseF32ArrayAttr(quant().table->values)
+                         : DenseF32ArrayAttr();
+  }
+  /// Whether the chip that the module is configured for converts 8-bit floats.
+  bool usesNativeConvert() {
+    auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<NVVM::NVVMTargetAttr>(
+        HQuantDialect::getTargetAttrName());
+    if (!target)
+      return false;
+    llvm::Expected<const TargetInfo *> info = getTargetInfo(target.getChip());
+    if (!info) {
+      llvm::consumeError(info.takeError());
+      return false;
+    }
+    return (*info)->convertsFp8();
+  }
 
   // Static geometry.
   const QuantType &quant() const { return problem.weight; }
@@ -160,6 +180,10 @@ private:
   int64_t units() const { return config.warpN / kUnit; }
   int64_t tokenTiles() const { return config.warpM / 8; }
   int64_t threadsOfK() const { return config.numThreads() / config.warpsK; }
+  /// With wgmma, four consecutive warps work on strips of 64 features together:
+  /// each has one unit of every strip.
+  bool usesWarpgroups() const { return config.mma == MmaKind::Wgmma; }
+  int64_t unitStride() const { return usesWarpgroups() ? 4 : 1; }
   bool grouped() const { return config.scale != ScalePlacement::Epilogue; }
   bool hasZeroPoints() const { return quant().zeroPoint != ZeroPointKind::None; }
   /// Elements of K that share a scale, within the stages; 0 = the whole row.
@@ -172,6 +196,10 @@ private:
   int64_t groupsOfSlab() const {
     return group() == 0 || group() >= kSlab ? 1 : kSlab / group();
   }
+  /// The power of two that dequantized operands are too small by.
+  int64_t exponent() const {
+    return dequantExponent(quant().weight, problem.activation);
+  }
   int64_t zeroPointBits() const {
     return quant().zeroPoint == ZeroPointKind::Integer ? 8 : quant().scale.bits;
   }
@@ -183,8 +211,11 @@ private:
   gpu::GPUModuleOp module;
   MatmulProblem problem;
   KernelConfig config;
-  SyncMmaAttr mma;
+  MmaAttrInterface mma;
+  SyncMmaAttr syncMma;           // one of the two is set
+  WarpgroupMmaAttr warpgroupMma;
   VectorType accumulatorType;
+  VectorType sumType; // of the MMA: i32 for integers, else accumulatorType
 
   gpu::GPUFuncOp function;
   Value weightTile, activationTile, scaleTile, zeroPointTile, scratch;
@@ -195,9 +226,18 @@ private:
 };
 
 gpu::GPUFuncOp TileProgram::build(StringRef name) {
-  mma = SyncMmaAttr::get(builder.getContext(), config.mma, problem.activation);
+  if (usesWarpgroups())
+    mma = warpgroupMma = WarpgroupMmaAttr::get(
+        builder.getContext(), config.warpM, problem.activation);
+  else
+    mma = syncMma = SyncMmaAttr::get(builder.getContext(), config.mma,
+                                     problem.activation);
   accumulatorType = VectorType::get({units(), tokenTiles(), 4},
                                     builder.getF32Type());
+  sumType = problem.activation.isInteger()
+                ? VectorType::get(accumulatorType.getShape(),
+                                  builder.getI32Type())
+                : accumulatorType;
   createFunction(name);
   createCoordinates();
   createEpilogue(createLoop());
@@ -211,14 +251,16 @@ void TileProgram::createFunction(StringRef name) {
   SmallVector<Type> arguments(NumArguments, i32);
   for (int i = ArgX; i <= ArgWorkspace; ++i)
     arguments[i] = pointer;
+  arguments[ArgGlobalScales] = arguments[ArgActivationScales] = pointer;
 
   int64_t scratchBytes =
       int64_t(config.blockN) * config.blockM * 4 *
       std::max(1, config.warpsK - 1);
   SmallVector<Type> buffers = {
+      workgroupBytes(int64_t(config.blockM) * config.blockK *
+                     problem.activation.bits / 8),
       workgroupBytes(int64_t(config.blockN) * config.blockK *
-                     quant().weight.bits / 8),
-      workgroupBytes(int64_t(config.blockM) * config.blockK * 2)};
+                     quant().weight.bits / 8)};
   if (grouped())
     buffers.push_back(workgroupBytes(groupsOfStage() * config.blockN *
                                      quant().scale.bits / 8));
@@ -238,8 +280,8 @@ void TileProgram::createFunction(StringRef name) {
   function->setAttr("hquant.lowering_config", op.getLoweringConfigAttr());
 
   ArrayRef<BlockArgument> workgroup = function.getWorkgroupAttributions();
-  weightTile = workgroup[0];
-  activationTile = workgroup[1];
+  activationTile = workgroup[0];
+  weightTile = workgroup[1];
   size_t next = 2;
   if (grouped())
     scaleTile = workgroup[next++];
@@ -258,7 +300,11 @@ void TileProgram::createCoordinates() {
   };
   Value thread = id(gpu::ThreadIdOp(), gpu::Dimension::x);
   Value warp = ib.div(thread, 32);
-  warpUnit = ib.mul(ib.rem(warp, config.warpsN()), units());
+  Value warpN = ib.rem(warp, config.warpsN());
+  warpUnit = usesWarpgroups()
+                 ? ib.add(ib.mul(ib.div(warpN, 4), 4 * units()),
+                          ib.rem(warp, 4))
+                 : ib.mul(warpN, units());
   Value rest = ib.div(warp, config.warpsN());
   warpToken = ib.mul(ib.rem(rest, config.warpsM()), config.warpM);
   warpSlab = config.warpsK == 1
@@ -297,16 +343,20 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
   CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
                      columnBound, stride, dest, /*stage=*/Value(), cellBytes,
                      rows, columns, granule, config.numThreads(), swizzle,
-                     /*async=*/false);
+                     /*async=*/false, /*independent=*/source != ArgX);
 }
 
 void TileProgram::createCopies(Value trip) {
   copy(ArgW, firstStrip, ib.mul(trip, slabs()), numStrips, slabBound, numSlabs,
        weightTile, kStrip * kSlab * quant().weight.bits / 8, strips(), slabs(),
        16, /*swizzle=*/false);
-  copy(ArgX, firstToken, ib.mul(trip, config.blockK), arg(ArgM), kBound,
-       arg(ArgLdx), activationTile, 2, config.blockM, config.blockK,
-       2 * problem.kDivisor, /*swizzle=*/true);
+  // Cells of activations are elements, or pairs of 4-bit ones.
+  int64_t pairs = problem.activation.bits == 4 ? 2 : 1;
+  copy(ArgX, firstToken, ib.mul(trip, config.blockK / pairs), arg(ArgM),
+       ib.div(kBound, pairs), ib.div(arg(ArgLdx), pairs), activationTile,
+       problem.activation.bits * pairs / 8, config.blockM,
+       config.blockK / pairs, problem.activation.bits * problem.kDivisor / 8,
+       /*swizzle=*/true);
   Value firstGroup;
   if (group() == 0)
     firstGroup = ib.constant(0);
@@ -335,16 +385,18 @@ void TileProgram::createSlabs(ValueRange init,
   Value zero, partial;
   if (onAccumulators)
     zero = partial = arith::ConstantOp::create(
-        builder, loc, builder.getZeroAttr(accumulatorType));
+        builder, loc, builder.getZeroAttr(sumType));
 
   for (int64_t j = 0; j < slabsOfWarp(); ++j) {
     Value slab = ib.add(warpSlab, j);
     Value packed = LoadWeightsOp::create(
         builder, loc, words({units(), quant().weight.bits}), weightTile,
-        Value(), warpUnit, slab, slabs());
-    Value b = LoadActivationsOp::create(
-        builder, loc, words({tokenTiles(), steps, 2}), activationTile, Value(),
-        warpToken, slab, config.blockM);
+        Value(), warpUnit, slab, slabs(), unitStride());
+    Value b;
+    if (!usesWarpgroups())
+      b = LoadActivationsOp::create(
+          builder, loc, words({tokenTiles(), steps, 2}), activationTile,
+          Value(), warpToken, slab, config.blockM);
 
     // The slab's first group within the stage's tile.
     Value firstGroup;
@@ -355,9 +407,10 @@ void TileProgram::createSlabs(ValueRange init,
     else
       firstGroup = ib.div(slab, group() / kSlab);
     auto loadScales = [&](Value tile, int64_t bits) -> Value {
-      return LoadScalesOp::create(builder, loc, words({units(), groupsOfSlab()}),
+      int64_t wordsOfSlab = groupsOfSlab() * (bits == 32 ? 2 : 1);
+      return LoadScalesOp::create(builder, loc, words({units(), wordsOfSlab}),
                                   tile, Value(), warpUnit, firstGroup, strips(),
-                                  bits);
+                                  bits, unitStride());
     };
     Value scales, zeroPoints;
     if (grouped())
@@ -365,14 +418,35 @@ void TileProgram::createSlabs(ValueRange init,
     if (hasZeroPoints())
       zeroPoints = loadScales(zeroPointTile, zeroPointBits());
 
-    Value a = DequantOp::create(
-        builder, loc, words({units(), steps, mma.getNumARegisters()}), packed,
-        onOperand ? scales : Value(), zeroPoints, format(quant().weight), mma,
-        format(quant().scale), quant().zeroPoint == ZeroPointKind::Float);
+    auto dequantize = [&](int64_t first, int64_t count) -> Value {
+      return DequantOp::create(
+          builder, loc, words({units(), count, mma.getNumARegisters()}), packed,
+          onOperand ? scales : Value(), zeroPoints, format(quant().weight), mma,
+          format(quant().scale), quant().zeroPoint == ZeroPointKind::Float,
+          first, codeTable(), usesNativeConvert());
+    };
+    Value a;
+    if (!usesWarpgroups())
+      a = dequantize(0, steps);
+    // Multiplies steps [first, last). A warpgroup takes a step at a time: while
+    // the tensor cores work on one, the next is dequantized.
+    auto multiply = [&](int64_t first, int64_t last, Value c,
+                        bool zero) -> Value {
+      if (!usesWarpgroups())
+        return MmaOp::create(builder, loc, sumType, a, b, c, syncMma, first,
+                             last);
+      for (int64_t s = first; s < last; ++s) {
+        c = WarpgroupMmaOp::create(
+            builder, loc, accumulatorType, dequantize(s, 1), activationTile,
+            Value(), warpToken, slab, c, warpgroupMma, s, config.blockM,
+            zero && s == first);
+        c = WarpgroupWaitOp::create(builder, loc, accumulatorType, c, 1);
+      }
+      return c;
+    };
 
     if (!onAccumulators) {
-      accumulators = MmaOp::create(builder, loc, accumulatorType, a, b,
-                                   accumulators, mma, 0, steps);
+      accumulators = multiply(0, steps, accumulators, false);
       continue;
     }
     int64_t groupSteps = steps / groupsOfSlab();
@@ -384,14 +458,17 @@ void TileProgram::createSlabs(ValueRange init,
                     : run % group() == 0 ? group() / kSlab
                                            : 1;
     for (int64_t g = 0; g < groupsOfSlab(); ++g) {
-      partial = MmaOp::create(builder, loc, accumulatorType, a, b, partial, mma,
-                              g * groupSteps, (g + 1) * groupSteps);
+      partial = multiply(g * groupSteps, (g + 1) * groupSteps, partial,
+                         partial == zero);
       if ((j + 1) % flush != 0)
         continue;
+      if (usesWarpgroups())
+        partial =
+            WarpgroupWaitOp::create(builder, loc, accumulatorType, partial, 0);
       accumulators =
           ScaleAccumulateOp::create(builder, loc, accumulatorType, partial,
                                     scales, accumulators, g,
-                                    format(quant().scale));
+                                    format(quant().scale), exponent());
       partial = zero;
     }
   }
@@ -399,19 +476,32 @@ void TileProgram::createSlabs(ValueRange init,
 }
 
 Value TileProgram::createLoop() {
-  Value init = arith::ConstantOp::create(builder, loc,
-                                         builder.getZeroAttr(accumulatorType));
+  // Weights, scales and zero points do not depend on the kernel before.
+  if (config.early) {
+    GridStartOp::create(builder, loc);
+    GridWaitOp::create(builder, loc);
+  }
+  VectorType type = grouped() ? accumulatorType : sumType;
+  Value init =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   auto loop = scf::ForOp::create(builder, loc, firstTrip, lastTrip,
                                  ib.constant(1), ValueRange{init});
-  OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   createCopies(loop.getInductionVar());
+  if (usesWarpgroups())
+    FenceAsyncOp::create(builder, loc);
   gpu::BarrierOp::create(builder, loc);
   SmallVector<Value> result;
   createSlabs(loop.getRegionIterArgs(), result);
   gpu::BarrierOp::create(builder, loc);
   scf::YieldOp::create(builder, loc, result);
-  return loop.getResult(0);
+  builder.setInsertionPointAfter(loop);
+  Value sum = loop.getResult(0);
+  if (usesWarpgroups())
+    sum = WarpgroupWaitOp::create(builder, loc, accumulatorType, sum, 0);
+  if (type != accumulatorType)
+    sum = arith::SIToFPOp::create(builder, loc, accumulatorType, sum);
+  return sum;
 }
 
 void TileProgram::createEpilogue(Value accumulators) {
@@ -433,16 +523,34 @@ void TileProgram::createEpilogue(Value accumulators) {
   if (!grouped())
     accumulators = ScaleRowsOp::create(builder, loc, accumulatorType,
                                        accumulators, arg(ArgScales), feature,
-                                       arg(ArgN), format(quant().scale));
+                                       arg(ArgN), format(quant().scale),
+                                       unitStride(), exponent());
+  auto scaleOutput = [&](KernelArgument scales, Value index, KernelArgument bound,
+                         StringRef per) {
+    accumulators = ScaleOutputOp::create(
+        builder, loc, accumulatorType, accumulators, arg(scales), index,
+        arg(bound), builder.getStringAttr(per), unitStride());
+  };
+  if (quant().globalScale != GlobalScaleKind::None)
+    scaleOutput(ArgGlobalScales, feature, ArgN,
+                quant().globalScale == GlobalScaleKind::Tensor ? "tensor"
+                                                               : "feature");
+  if (problem.activationScale != ActivationScaleKind::None)
+    scaleOutput(ArgActivationScales, ib.add(firstToken, warpToken), ArgM,
+                problem.activationScale == ActivationScaleKind::Tensor
+                    ? "tensor"
+                    : "token");
   if (problem.hasBias)
     accumulators = AddRowsOp::create(builder, loc, accumulatorType,
                                      accumulators, arg(ArgBias), feature,
-                                     arg(ArgN), format(problem.output));
+                                     arg(ArgN), format(problem.output),
+                                     unitStride());
   StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
                       firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
                       warpFeature, warpToken, scratch, isLast,
                       format(problem.output), config.blockM, config.blockN,
-                      2 * problem.nDivisor, threadsOfK(), config.numThreads());
+                      2 * problem.nDivisor, threadsOfK(), config.numThreads(),
+                      unitStride());
 }
 
 } // namespace

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <cmath>
 
 namespace humming {
 
@@ -46,6 +47,12 @@ struct LoweringBuilder {
   }
   Value zeroF32() {
     return mlir::LLVM::ConstantOp::create(b, loc, f32(), b.getF32FloatAttr(0));
+  }
+
+  /// 2^n in f32, n from -126 to 127.
+  Value powerOfTwo(int64_t n) {
+    return mlir::LLVM::ConstantOp::create(
+        b, loc, f32(), b.getF32FloatAttr(float(std::ldexp(1.0, int(n)))));
   }
 
   Value add(Value x, Value y) {
@@ -193,10 +200,15 @@ struct LoweringBuilder {
   }
 };
 
-/// The scales of rows g and g + 8 in f32, out of a word of two 16-bit scales.
-std::pair<mlir::Value, mlir::Value> unpackScales(LoweringBuilder &lb,
-                                                 mlir::Value word,
-                                                 const NumberFormat &format);
+/// The scales of rows g and g + 8 in f32, times 2^exponent, out of a word of two
+/// 16-bit or two 8-bit scales or out of two words.
+std::pair<mlir::Value, mlir::Value>
+unpackScales(LoweringBuilder &lb, llvm::ArrayRef<mlir::Value> words,
+             const NumberFormat &format, int64_t exponent = 0);
+/// Registers of the scales of rows g and g + 8.
+inline int64_t wordsOfScales(const NumberFormat &format) {
+  return format.bits == 32 ? 2 : 1;
+}
 
 } // namespace humming
 

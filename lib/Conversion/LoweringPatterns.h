@@ -20,6 +20,9 @@ void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
 /// vector ops that take fragments apart.
 void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
+/// warpgroup_mma, warpgroup_wait, fence_async.
+void populateWarpgroupLoweringPatterns(const mlir::TypeConverter &converter,
+                                       mlir::RewritePatternSet &patterns);
 /// reduce_warps, reduce_blocks, scale_rows, add_rows, store_tile.
 void populateEpilogueLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);

@@ -76,7 +76,8 @@ Expected<unsigned> parseChipNumber(StringRef chip) {
 ArrayRef<StringLiteral> LaunchDescription::argumentNames() {
   static constexpr StringLiteral names[] = {
       "x",         "w", "scales", "zero_points", "bias", "c",
-      "workspace", "m", "n",      "k",           "ldx",  "ldc"};
+      "workspace", "m", "n",      "k",           "ldx",  "ldc",
+      "global_scales", "activation_scales"};
   return names;
 }
 
@@ -173,8 +174,22 @@ Error LaunchDescription::verify() const {
   std::pair<StringRef, int32_t> divisors[] = {{"k_divisor", kDivisor},
                                               {"n_divisor", nDivisor}};
   for (auto [field, divisor] : divisors)
-    if (divisor != 1 && divisor != 2 && divisor != 4 && divisor != 8)
-      return fieldError(field, "1, 2, 4 or 8", Twine(divisor));
+    if (divisor < 1 || divisor > (field[0] == 'k' ? 32 : 8) ||
+        !isPowerOf2_32(uint32_t(divisor)))
+      return fieldError(field,
+                        field[0] == 'k' ? "1, 2, 4, 8, 16 or 32"
+                                        : "1, 2, 4 or 8",
+                        Twine(divisor));
+  if (globalScale != "none" && globalScale != "tensor" &&
+      globalScale != "channel")
+    return fieldError("global_scale", "none, tensor or channel",
+                      "'" + globalScale + "'");
+  if (activationScale != "none" && activationScale != "tensor" &&
+      activationScale != "token")
+    return fieldError("activation_scale", "none, tensor or token",
+                      "'" + activationScale + "'");
+  if (!table.empty() && table.size() != 16)
+    return fieldError("table", "16 values or none", Twine(table.size()));
   return Error::success();
 }
 
@@ -182,7 +197,9 @@ bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
     return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
                     d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
+                    d.earlyLaunch,
                     d.activation, d.weight, d.scale, d.granularity, d.zeroPoint,
+                    d.globalScale, d.activationScale, d.table,
                     d.output, d.hasBias, d.kDivisor, d.nDivisor, d.config,
                     d.notes);
   };
@@ -210,11 +227,15 @@ json::Value LaunchDescription::toJSON() const {
                       {"block_n", blockN},
                       {"block_m", blockM},
                       {"split_k", splitK},
+                      {"early_launch", earlyLaunch},
                       {"activation", activation},
                       {"weight", weight},
                       {"scale", scale},
                       {"granularity", granularity},
                       {"zero_point", zeroPoint},
+                      {"global_scale", globalScale},
+                      {"activation_scale", activationScale},
+                      {"table", json::Array(table)},
                       {"output", output},
                       {"bias", hasBias},
                       {"k_divisor", kDivisor},
@@ -279,6 +300,22 @@ public:
     }
   }
 
+  void read(StringRef field, std::vector<double> &out) {
+    const json::Value *value = take(field);
+    if (!value)
+      return;
+    const json::Array *array = value->getAsArray();
+    if (!array)
+      return mistyped(field, "an array of numbers", *value);
+    out.clear();
+    for (const json::Value &item : *array) {
+      std::optional<double> number = item.getAsNumber();
+      if (!number)
+        return mistyped(field, "an array of numbers", *value);
+      out.push_back(*number);
+    }
+  }
+
   Error finish() {
     if (failure.empty())
       for (const auto &[field, value] : object)
@@ -338,11 +375,15 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("block_n", d.blockN);
   reader.read("block_m", d.blockM);
   reader.read("split_k", d.splitK);
+  reader.read("early_launch", d.earlyLaunch);
   reader.read("activation", d.activation);
   reader.read("weight", d.weight);
   reader.read("scale", d.scale);
   reader.read("granularity", d.granularity);
   reader.read("zero_point", d.zeroPoint);
+  reader.read("global_scale", d.globalScale);
+  reader.read("activation_scale", d.activationScale);
+  reader.read("table", d.table);
   reader.read("output", d.output);
   reader.read("bias", d.hasBias);
   reader.read("k_divisor", d.kDivisor);

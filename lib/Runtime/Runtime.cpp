@@ -276,8 +276,7 @@ Kernel::load(std::shared_ptr<const Device> device,
     return std::move(error);
   std::shared_ptr<Kernel> kernel(new Kernel(std::move(device), launch));
   // verify() has parsed these.
-  kernel->activationBytes =
-      std::max(1u, cantFail(parseFormatBits(launch.activation)) / 8);
+  kernel->activationBits = cantFail(parseFormatBits(launch.activation));
   kernel->outputBytes =
       std::max(1u, cantFail(parseFormatBits(launch.output)) / 8);
   if (Error error = kernel->loadModule(ptx, cubin, options))
@@ -335,7 +334,8 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
 
   // x and c are read and written in pieces as wide as the divisibility allows,
   // at most 16 bytes; packed buffers always in pieces of 16.
-  unsigned alignX = std::min(16u, activationBytes * unsigned(d.kDivisor));
+  unsigned alignX =
+      std::min(16u, activationBits * unsigned(d.kDivisor) / 8);
   unsigned alignC = std::min(16u, outputBytes * unsigned(d.nDivisor));
   bool hasZeroPoints = d.zeroPoint != "none";
   bool needsWorkspace = d.splitK > 1;
@@ -350,7 +350,11 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
                         {"zero_points", a.zeroPoints, hasZeroPoints, 16},
                         {"bias", a.bias, d.hasBias, alignC},
                         {"c", a.c, true, alignC},
-                        {"workspace", a.workspace, needsWorkspace, 16}};
+                        {"workspace", a.workspace, needsWorkspace, 16},
+                        {"global_scales", a.globalScales,
+                         d.globalScale != "none", 4},
+                        {"activation_scales", a.activationScales,
+                         d.activationScale != "none", 4}};
   for (const auto &entry : pointers) {
     if (entry.needed && !entry.pointer)
       return fail(entry.name, "a device pointer", "null");
@@ -401,14 +405,18 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
   DenseArguments copy = a;
   void *parameters[] = {&copy.x,    &copy.w, &copy.scales,    &copy.zeroPoints,
                         &copy.bias, &copy.c, &copy.workspace, &copy.m,
-                        &copy.n,    &copy.k, &copy.ldx,       &copy.ldc};
+                        &copy.n,    &copy.k, &copy.ldx,       &copy.ldc,
+                        &copy.globalScales,  &copy.activationScales};
   const CudaDriver &driver = owner->driver();
   const DriverTable &table = driver.table();
   auto call = [&]() -> cu::Result {
     if (table.launchKernelEx) {
-      cu::LaunchConfig config = {grid.x,  grid.y, grid.z,        d.blockThreads,
-                                 1,       1,      d.sharedBytes, stream,
-                                 nullptr, 0};
+      cu::LaunchAttribute early = {};
+      early.id = cu::kProgrammaticStreamSerialization;
+      early.value = 1;
+      cu::LaunchConfig config = {grid.x, grid.y, grid.z,        d.blockThreads,
+                                 1,      1,      d.sharedBytes, stream,
+                                 &early, d.earlyLaunch ? 1u : 0u};
       return table.launchKernelEx(&config, function, parameters, nullptr);
     }
     return table.launchKernel(function, grid.x, grid.y, grid.z, d.blockThreads,
@@ -437,9 +445,14 @@ Error Kernel::checkPointers(const DenseArguments &a) const {
   constexpr unsigned kHost = 1;  // CU_MEMORYTYPE_HOST
   if (Error error = owner->makeCurrent())
     return error;
-  const void *pointers[] = {a.x,    a.w, a.scales,   a.zeroPoints,
-                            a.bias, a.c, a.workspace};
-  for (auto [index, pointer] : enumerate(pointers)) {
+  ArrayRef<StringLiteral> names = LaunchDescription::argumentNames();
+  const std::pair<StringRef, const void *> pointers[] = {
+      {names[0], a.x},         {names[1], a.w},
+      {names[2], a.scales},    {names[3], a.zeroPoints},
+      {names[4], a.bias},      {names[5], a.c},
+      {names[6], a.workspace}, {names[12], a.globalScales},
+      {names[13], a.activationScales}};
+  for (auto [name, pointer] : pointers) {
     if (!pointer)
       continue;
     unsigned type = 0;
@@ -447,8 +460,7 @@ Error Kernel::checkPointers(const DenseArguments &a) const {
         &type, kMemoryType, reinterpret_cast<cu::DevicePtr>(pointer));
     if (result != cu::kSuccess || type == kHost)
       return makeError("launch of " + launchDescription.kernelName + ": " +
-                       LaunchDescription::argumentNames()[index] +
-                       ": expected a device pointer, got " +
+                       name + ": expected a device pointer, got " +
                        (result == cu::kSuccess
                             ? "host memory"
                             : "an address that the driver does not know "

@@ -29,21 +29,30 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace humming;
 
-/// Calls `visit` for every legal config, in a fixed order.
+/// Whether a second block finds no room on the SM.
+static bool hasSMForItself(const MatmulProblem &problem,
+                           const KernelConfig &config,
+                           const TargetInfo &target) {
+  int64_t bytes = predictSharedMemory(problem, config);
+  return 2 * (bytes + target.sharedMemoryReserved) > target.sharedMemoryPerSM;
+}
+
+/// Calls `visit` for every legal config that uses `mma`, in a fixed order.
 static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
+                         MmaKind mma,
                          llvm::function_ref<void(const KernelConfig &)> visit) {
   const auto [m, n, k] = assumedSizes(problem);
   KernelConfig c;
-  const MmaKind *mma = llvm::find_if(target.mmaKinds, [&](MmaKind kind) {
-    return target.supports(kind, problem.activation);
-  });
-  if (mma == target.mmaKinds.end())
-    return;
-  c.mma = *mma;
+  c.mma = mma;
+  // A warpgroup's MMA takes all tokens of the block at once; four warps share
+  // its 64 features.
+  const bool warpgroups = mma == MmaKind::Wgmma;
   c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
+  const bool canBeEarly = target.hasGridDependency && target.hasCpAsync;
 
   llvm::SmallVector<int32_t, 8> blockMs;
   for (int32_t size : {8, 16, 32, 48, 64, 96, 128, 256}) {
@@ -74,9 +83,14 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
       c.blockM = blockM;
       int64_t tiles =
           int64_t(std::ceil(n / blockN)) * int64_t(std::ceil(m / blockM));
-      for (int32_t blockK : {64, 128, 256, 512}) {
+      for (int32_t blockK : {64, 128, 256, 512, 1024}) {
+        // So deep a stage pays for few tokens only: fewer barriers.
+        if (blockK == 1024 && blockM > 16)
+          continue;
         c.blockK = blockK;
-        if (blockK > 64 && blockK >= k + 64)
+        // The least is 128 bytes of activations.
+        if (blockK > std::max(64, 1024 / problem.activation.bits) &&
+            blockK >= k + 64)
           continue;
         int64_t stagesOfK = int64_t(std::ceil(k / blockK));
 
@@ -101,7 +115,10 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
           c.warpN = warpN;
           for (int32_t warpM : {blockM, blockM / 2, blockM / 4}) {
             c.warpM = warpM;
-            if (warpM > 64 || (warpM < blockM && warpM < 32))
+            if (warpgroups ? warpM != blockM
+                           : warpM > 64 || (warpM < blockM && warpM < 32))
+              continue;
+            if (warpgroups && c.warpsN() % 4 != 0)
               continue;
             for (int32_t warpsK : {1, 2, 4, 8}) {
               c.warpsK = warpsK;
@@ -110,8 +127,16 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
                 continue;
               for (ScalePlacement placement : placements) {
                 c.scale = placement;
-                for (int32_t stages : {2, 3, 4, 6, 8}) {
+                for (int32_t stages : {2, 3, 4, 5, 6, 8}) {
+                  // With two, a copy waits for the computation before it.
+                  if (c.copy != CopyKind::Sync && stages < 3)
+                    continue;
                   c.stages = stages;
+                  // Blocks of the next kernel must not crowd onto some SMs
+                  // before this one leaves the others: early only where a block
+                  // has its SM for itself (measured on an H200: 13.4 us against
+                  // 20.8 us where two fit).
+                  c.early = canBeEarly && hasSMForItself(problem, c, target);
                   c.splitK = 1;
                   // More stages or splits cannot mend what is illegal here.
                   if (firstViolatedRule(problem, c, target) != 0)
@@ -127,6 +152,20 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
         }
       }
     }
+  }
+}
+
+/// The same for every MMA kind worth trying: the best of each mechanism.
+static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
+                         llvm::function_ref<void(const KernelConfig &)> visit) {
+  bool haveSync = false;
+  for (MmaKind kind : target.mmaKinds) {
+    if (!target.supports(kind, problem.activation))
+      continue;
+    // Of the mma.sync shapes, the first is the best.
+    if (kind != MmaKind::Wgmma && std::exchange(haveSync, true))
+      continue;
+    visitConfigs(problem, target, kind, visit);
   }
 }
 

@@ -32,6 +32,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "Humming/Target/Dequant.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cmath>
@@ -45,6 +46,13 @@ namespace {
 // streams 34.6 MB takes 10.4 us where 8.1 are the bytes; 64 to 96 KB in flight
 // per SM are best, 192 KB are 8 % slower. The others are estimates.
 constexpr double launchMicroseconds = 1.2;
+// What a stage costs that overlaps with nothing: all warps meet, then start with
+// the latencies of shared memory. Measured on an H200 by deepening the stages of
+// one kernel (8192 x 8192, M = 1: 32, 16, 8 stages take 15.7, 14.1, 13.4 us).
+constexpr double stageMicroseconds = 0.05;
+// What starting before the end of the kernel before saves: the launch, and the
+// wait for the first stages of weights (measured: 1.0 to 1.5 us).
+constexpr double earlyMicroseconds = 1.1;
 constexpr double epilogueMicroseconds = 0.5;
 constexpr double bestBytesInFlight = 88 * 1024;
 // Latency of DRAM under moderate load. At 4.27 TB/s and 132 SMs it stands for
@@ -69,7 +77,9 @@ constexpr double clocksPerDependentInstruction = 1.6;
 constexpr double sharedLatencyClocks = 35;
 // One MMA on the accumulator of the one before.
 constexpr double mmaLatencyClocks = 33;
-constexpr double barrierClocks = 70;
+constexpr double barrierClocks = 110;
+// Of the data sheet's rate, what wgmma sustains: the clock drops under load.
+constexpr double wgmmaShare = 0.82;
 
 struct Work {
   double instructions; ///< warp instructions
@@ -81,20 +91,53 @@ struct Work {
 
 static double ceilDiv(double a, double b) { return std::ceil(a / b); }
 
+/// MMA instructions that 16 features, 8 tokens and a slab take.
+static double stepsOf(MmaKind kind) {
+  switch (kind) {
+  case MmaKind::M16N8K8:
+  case MmaKind::M8N8K16:
+    return 8;
+  case MmaKind::M16N8K16:
+  case MmaKind::Wgmma:
+    return 4;
+  case MmaKind::M16N8K32:
+    return 2;
+  case MmaKind::M16N8K64:
+    return 1;
+  }
+  return 4;
+}
+
+/// dequantCost of the last problem: thousands of configs ask for the same.
+static double dequantInstructions(const MatmulProblem &problem, bool native) {
+  struct Last {
+    QuantType type;
+    NumberFormat operand;
+    bool native = false;
+    double cost = -1;
+  };
+  static thread_local Last last;
+  if (last.cost < 0 || last.type != problem.weight ||
+      last.operand != problem.activation || last.native != native)
+    last = {problem.weight, problem.activation, native,
+            dequantCost(problem.weight, problem.activation, native)
+                .perWeights8};
+  return last.cost;
+}
+
 /// One warp's work on its units of one 64-wide slab.
-static Work slabWork(const MatmulProblem &problem, const KernelConfig &config) {
+static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
+                     bool native) {
   const QuantType &weight = problem.weight;
   double units = config.warpN / 16;  // 16 features x 64 k
   double columns = config.warpM / 8; // MMA columns of 8 tokens
   double bits = weight.weight.bits;
-  double steps = config.mma == MmaKind::M16N8K16 ? 4 : 8;
+  double steps = stepsOf(config.mma);
   int32_t group = weight.granularity.columns;
   double groups = group > 0 && group < 64 ? 64.0 / group : 1;
 
-  // Masks, shifts and packed arithmetic for 16 registers: 36 instructions for
-  // four bits to f16; bf16 has no room for a nibble beside the exponent trick
-  // and takes 8 more.
-  double unit = 4 + bits / 4 + 8 * bits + (problem.activation.isBF16() ? 8 : 0);
+  // The dequantization of 32 weights a lane, and the loads of their words.
+  double unit = bits / 4 + 4 * dequantInstructions(problem, native);
   if (weight.zeroPoint == ZeroPointKind::Integer)
     unit += 6 * groups;
   else if (weight.zeroPoint == ZeroPointKind::Float)
@@ -109,13 +152,22 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config) {
   case ScalePlacement::Epilogue:
     break;
   }
-  unit += steps * columns;
-  double loads = 2 * columns; // ldmatrix.x4, shared by all units
+  const bool warpgroups = config.mma == MmaKind::Wgmma;
+  // One instruction a unit and step (and a fence, a commit and a wait a step)
+  // instead of one for every column; B needs no loads.
+  unit += warpgroups ? steps : steps * columns;
+  double loads = warpgroups ? 0 : 2 * columns; // ldmatrix.x4, for all units
+  if (warpgroups)
+    unit += 4 * steps / units;
 
   Work work;
   work.instructions = units * unit + loads + 6;
   double mmaChain =
-      steps * mmaLatencyClocks * (config.mma == MmaKind::M16N8K16 ? 1 : 0.6);
+      steps * mmaLatencyClocks * (config.mma == MmaKind::M16N8K8 ? 0.6 : 1);
+  // A step's wgmma runs while the next step is dequantized; 64 features by 8
+  // tokens by 16 take 2 clocks.
+  if (warpgroups)
+    mmaChain = steps * (mmaLatencyClocks + 2 * units * columns);
   work.chainClocks =
       sharedLatencyClocks +
       std::max(work.instructions * clocksPerDependentInstruction, mmaChain);
@@ -200,7 +252,7 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   double l2 = l2Bytes / (l2BytesPerClockPerSM * clock);
 
   // The busiest SM's instruction slots, shared memory and tensor cores.
-  Work slab = slabWork(problem, config);
+  Work slab = slabWork(problem, config, target.convertsFp8());
   double warpSlabs = config.blockK / 64 / config.warpsK; // of a warp and stage
   double copyInstructions = double(layout.stageBytes) / (16 * 32) * 2.5;
   double stageInstructions =
@@ -212,7 +264,11 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   double shared = sharedBytes / (sharedBytesPerClock * clock);
   double multiplyAdds =
       stageCount * double(config.blockN) * config.blockM * config.blockK;
-  double mma = multiplyAdds / (target.mmaRate16 * target.mmaSyncShare * clock);
+  double mmaShare = config.mma == MmaKind::Wgmma ? wgmmaShare
+                                                 : target.mmaSyncShare;
+  // Narrower operands are multiplied as much faster.
+  double mma = multiplyAdds * problem.activation.bits /
+               (16 * target.mmaRate16 * mmaShare * clock);
 
   // The chain of a warp; co-resident blocks run side by side. With two buffers
   // the next copy waits for the barrier after the last read, a second one.
@@ -239,6 +295,9 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   double drain = stageChain / clock;
   double ends = (fill + drain) * 1e6;
   double fixed = launchMicroseconds + epilogueMicroseconds + ends;
+  if (config.early)
+    fixed -= earlyMicroseconds;
+  fixed += busiest * stagesPerBlock / resident * stageMicroseconds;
   fixed += (waves - 1) * (ends + waveMicroseconds) / resident;
   // Warps along K add their tiles up through shared memory.
   double reduce = double(config.blockN) * config.blockM * 4 *

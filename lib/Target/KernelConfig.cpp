@@ -37,16 +37,39 @@ llvm::StringRef humming::stringify(ScalePlacement placement) {
 // MatmulProblem
 //===----------------------------------------------------------------------===//
 
-static int32_t divisorOf(int64_t size) {
+llvm::StringRef humming::stringify(ActivationScaleKind kind) {
+  switch (kind) {
+  case ActivationScaleKind::None:
+    return "none";
+  case ActivationScaleKind::Tensor:
+    return "tensor";
+  case ActivationScaleKind::Token:
+    return "token";
+  }
+  return "none";
+}
+
+llvm::Expected<ActivationScaleKind>
+humming::parseActivationScaleKind(llvm::StringRef text) {
+  for (ActivationScaleKind kind :
+       {ActivationScaleKind::None, ActivationScaleKind::Tensor,
+        ActivationScaleKind::Token})
+    if (stringify(kind) == text)
+      return kind;
+  return llvm::createStringError("expected none, tensor or token, got '" +
+                                 text + "'");
+}
+
+static int32_t divisorOf(int64_t size, int64_t most) {
   // An unknown size promises nothing.
   if (size <= 0)
     return 1;
-  return int32_t(std::min<int64_t>(size & -size, 8));
+  return int32_t(std::min<int64_t>(size & -size, most));
 }
 
 void MatmulProblem::deriveDivisors() {
-  kDivisor = divisorOf(k);
-  nDivisor = divisorOf(n);
+  kDivisor = divisorOf(k, std::max(8, 128 / activation.bits));
+  nDivisor = divisorOf(n, 8);
 }
 
 static void printSize(llvm::raw_ostream &os, char name, int64_t size) {
@@ -76,7 +99,15 @@ std::string MatmulProblem::str() const {
     os << "/zp-int";
   else if (weight.zeroPoint == ZeroPointKind::Float)
     os << "/zp-float";
-  os << " x " << activation.str() << " -> " << output.str();
+  if (weight.table)
+    os << "/table";
+  if (weight.globalScale != GlobalScaleKind::None)
+    os << (weight.globalScale == GlobalScaleKind::Tensor ? "/global"
+                                                         : "/global-row");
+  os << " x " << activation.str();
+  if (activationScale != ActivationScaleKind::None)
+    os << '/' << stringify(activationScale);
+  os << " -> " << output.str();
   if (hasBias)
     os << " + bias";
   os << ',';
@@ -94,7 +125,7 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
   return mma == o.mma && blockN == o.blockN && blockM == o.blockM &&
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
-         scale == o.scale && splitK == o.splitK;
+         scale == o.scale && splitK == o.splitK && early == o.early;
 }
 
 std::string KernelConfig::str() const {
@@ -104,6 +135,8 @@ std::string KernelConfig::str() const {
      << blockK << ",warp=" << warpN << 'x' << warpM << ",warps_k=" << warpsK
      << ",stages=" << stages << ",copy=" << stringify(copy)
      << ",scale=" << stringify(scale) << ",split_k=" << splitK;
+  if (early)
+    os << ",early=" << early;
   return text;
 }
 
@@ -168,8 +201,10 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
           *fields[i] = parsed[i];
     };
     if (key == "mma") {
-      takes = "m16n8k8 or m16n8k16";
-      ok = parseEnum<MmaKind>(value, {MmaKind::M16N8K8, MmaKind::M16N8K16},
+      takes = "m16n8k8, m16n8k16, m16n8k32, m16n8k64, m8n8k16 or wgmma";
+      ok = parseEnum<MmaKind>(value, {MmaKind::M16N8K8, MmaKind::M16N8K16,
+                               MmaKind::M16N8K32, MmaKind::M16N8K64,
+                               MmaKind::M8N8K16, MmaKind::Wgmma},
                               config.mma);
     } else if (key == "block") {
       takes = "NxMxK, three integers from 1 to 65536";
@@ -197,10 +232,14 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
     } else if (key == "split_k") {
       takes = "an integer from 1 to 65536";
       parseInto({&config.splitK});
+    } else if (key == "early") {
+      takes = "0 or 1";
+      ok = value == "0" || value == "1";
+      config.early = value == "1";
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, got '" +
+          "stages, copy, scale, split_k, early, got '" +
           key + "'");
     }
     if (!ok)
@@ -271,12 +310,15 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
     accumulators *= 2; // the partial sum of a group and the total
   int64_t packed = units * problem.weight.weight.bits; // words of one slab
   int64_t operand = units * 4;                         // one MMA step
-  int64_t activations = columns * 2 * 2;               // two MMA steps
+  // Two MMA steps; wgmma reads them from shared memory.
+  int64_t activations = config.mma == MmaKind::Wgmma ? 0 : columns * 2 * 2;
   int64_t scales = units * 2;
   if (problem.weight.zeroPoint != ZeroPointKind::None)
     scales += units * 2;
-  // Pointers, strides, predicates, swizzled offsets and the loop counters.
-  int64_t base = 40;
+  // Pointers, strides, predicates, swizzled offsets and the loop counters; the
+  // reduction over warps keeps some addresses alive across the loop (a 64x64 warp
+  // tile spills with it, and does not without).
+  int64_t base = config.warpsK > 1 ? 56 : 40;
   int64_t copies = 0;
   // Without cp.async a stage waits in registers for its turn.
   if (config.copy == CopyKind::Sync) {

@@ -11,15 +11,21 @@
 //
 // Rules of a problem:
 //   P1  sizes are non-negative and fit 31 bits (0 = unknown)
-//   P2  the activation is f16 or bf16
+//   P2  the activation is f16, bf16, e4m3, e5m2, s8 or s4; the 8- and 4-bit ones
+//       have scales (per tensor or token), the others none
 //   P3  the chip has an MMA instruction for the activation
-//   P4  the weight format is one that dequantization knows: u4
-//   P5  the scale is f16 or bf16
-//   P6  a scale belongs to a whole row, or to 16, 32 or a multiple of 64
-//       weights along K: a 64-wide slab holds whole groups or part of one
+//   P4  the weight has an exact dequantization sequence to the activation's
+//       format (Humming/Target/Dequant.h) and is no wider than it
+//   P5  the scale is f32, f16, bf16, e4m3, e5m2 or e8m0; float zero points have
+//       16-bit scales
+//   P6  along K a scale belongs to a whole row, or to 16, 32 or a multiple of
+//       64 weights (a 64-wide slab holds whole groups or part of one), at least
+//       one step of the MMA (32 for 8-bit activations, 64 for 4-bit ones); along
+//       N to any number of rows; no shard begins inside a group
 //   P7  zero points go with unsigned weights
 //   P8  the output is f16 or bf16
-//   P9  declared divisors are 1, 2, 4 or 8 and divide the known sizes
+//   P9  declared divisors are 1, 2, 4 or 8 (K: up to 16 bytes of activations,
+//       at least 2) and divide the known sizes
 //
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
@@ -27,7 +33,8 @@
 //   L3  warpN is 16, 32 or 64 and divides blockN
 //   L4  blockM is a multiple of 8 (the N side of the MMA), up to 512
 //   L5  warpM is a multiple of 8 and divides blockM
-//   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024
+//   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024, and
+//       of 128 bytes of activations
 //   L7  the blockK / 64 slabs of a stage are a multiple of warpsK
 //   L8  32 to 1024 threads
 //   L9  blockK is a multiple of the group or the group of blockK
@@ -39,9 +46,14 @@
 //   L15 shared memory fits a block of the chip
 //   L16 at most 255 registers a thread, and the block's fit the SM
 //   L17 splitK is 1 to 64
+//   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
+//   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
+//       4), at most 256 tokens a warp, copy=cp.async and at least 3 stages: an
+//       MMA may still read the stage before
 //
 //===----------------------------------------------------------------------===//
 
+#include "Humming/Target/Dequant.h"
 #include "Humming/Target/KernelConfig.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -56,9 +68,11 @@ using llvm::Twine;
 // Problems
 //===----------------------------------------------------------------------===//
 
-/// Weight formats with a dequantization sequence; extend here and in P4.
-static bool isDequantizable(const NumberFormat &weight) {
-  return weight == NumberFormat::unsignedInt(4);
+/// Formats of scales that the kernels read.
+static bool isScaleFormat(const NumberFormat &format) {
+  return format.isF32() || format.isF16() || format.isBF16() ||
+         format.isE8M0() || format == NumberFormat::smallFloat(4, 3) ||
+         format == NumberFormat::smallFloat(5, 2);
 }
 
 static bool isSixteenBitFloat(const NumberFormat &format) {
@@ -80,16 +94,26 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
       return problemError(1, Twine(name) + " from 0 to 2147483647",
                           Twine(size));
 
-  if (!isSixteenBitFloat(problem.activation))
-    return problemError(2, "activations of f16 or bf16",
-                        problem.activation.str());
+  const NumberFormat &activation = problem.activation;
+  bool isNarrow = activation == NumberFormat::smallFloat(4, 3) ||
+                  activation == NumberFormat::smallFloat(5, 2) ||
+                  activation == NumberFormat::signedInt(8) ||
+                  activation == NumberFormat::signedInt(4);
+  if (!isSixteenBitFloat(activation) && !isNarrow)
+    return problemError(2, "activations of f16, bf16, e4m3, e5m2, s8 or s4",
+                        activation.str());
+  if (isNarrow != (problem.activationScale != ActivationScaleKind::None))
+    return problemError(2,
+                        Twine(isNarrow ? "scales" : "no scales") + " for " +
+                            activation.str() + " activations",
+                        stringify(problem.activationScale));
   if (llvm::none_of(target.mmaKinds, [&](MmaKind kind) {
         return target.supports(kind, problem.activation);
       })) {
-    // Only bf16 can be missing; f16 is in every row of the table.
+    // f16 is in every row of the table.
     return problemError(3,
                         "activations of f16 on " + Twine(target.chip) +
-                            ", which has no bf16 MMA",
+                            ", which has no " + activation.str() + " MMA",
                         problem.activation.str());
   }
 
@@ -98,29 +122,37 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
       weight.weight.kind != NumberFormat::Kind::Unsigned)
     return problemError(7, "unsigned weights with zero points",
                         weight.weight.str());
-  if (!isDequantizable(weight.weight))
-    return problemError(4, "weights of u4", weight.weight.str());
-  if (!isSixteenBitFloat(weight.scale))
-    return problemError(5, "scales of f16 or bf16", weight.scale.str());
+  if (llvm::Error error = checkDequant(weight, activation))
+    return llvm::createStringError("rule P4: " +
+                                   llvm::toString(std::move(error)));
+  if (weight.weight.bits > activation.bits)
+    return problemError(4, "weights no wider than the activations",
+                        weight.weight.str());
+  if (!isScaleFormat(weight.scale))
+    return problemError(5, "scales of f32, f16, bf16, e4m3, e5m2 or e8m0",
+                        weight.scale.str());
+  if (weight.zeroPoint == ZeroPointKind::Float &&
+      !isSixteenBitFloat(weight.scale))
+    return problemError(5, "scales of f16 or bf16 with float zero points",
+                        weight.scale.str());
 
   const Granularity &granularity = weight.granularity;
   int32_t group = granularity.columns;
-  bool groupOk =
-      granularity.isGroup() && (group == 16 || group == 32 || group % 64 == 0);
-  if (!groupOk && !granularity.isPerChannel()) {
-    std::string got =
-        granularity.isPerTensor()
-            ? std::string("one scale for the whole tensor (repeat it for "
-                          "every row)")
-        : granularity.isGroup()
-            ? "a group of " + llvm::itostr(group)
-            : "blocks of " + llvm::itostr(granularity.rows) + "x" +
-                  llvm::itostr(group);
+  bool groupOk = (group == 16 || group == 32 || group % 64 == 0) &&
+                 (group == 0 || group >= 256 / activation.bits);
+  if (!groupOk)
     return problemError(6,
                         "a scale for a whole row or for a group of 16, 32 or a "
-                        "multiple of 64 weights",
-                        got);
-  }
+                        "multiple of 64 weights, at least " +
+                            Twine(256 / activation.bits) + " for " +
+                            activation.str() + " activations",
+                        granularity.isGroup()
+                            ? "a group of " + llvm::itostr(group)
+                            : "blocks of " + llvm::itostr(granularity.rows) +
+                                  "x" + llvm::itostr(group));
+  if (weight.columnPhase != 0)
+    return problemError(6, "a matrix that begins with a whole group",
+                        "a phase of " + llvm::itostr(weight.columnPhase));
 
   if (!isSixteenBitFloat(problem.output))
     return problemError(8, "an output of f16 or bf16", problem.output.str());
@@ -133,9 +165,16 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
   const Divisor divisors[] = {{"K", problem.kDivisor, problem.k},
                               {"N", problem.nDivisor, problem.n}};
   for (const Divisor &d : divisors) {
-    if (d.divisor < 1 || d.divisor > 8 || !llvm::isPowerOf2_32(d.divisor))
+    // Rows of activations are copied in pieces of 2 to 16 bytes.
+    bool isK = d.name[0] == 'K';
+    int32_t least = isK ? std::max(1, 16 / activation.bits) : 1;
+    int32_t most = isK ? std::max(8, 128 / activation.bits) : 8;
+    if (d.divisor < least || d.divisor > most ||
+        !llvm::isPowerOf2_32(d.divisor))
       return problemError(9,
-                          Twine("a divisor of ") + d.name + " of 1, 2, 4 or 8",
+                          Twine("a divisor of ") + d.name +
+                              ", a power of two from " + Twine(least) + " to " +
+                              Twine(most),
                           Twine(d.divisor));
     if (d.size % d.divisor != 0)
       return problemError(
@@ -219,8 +258,14 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   if (!verdict.require(
-          6, c.blockK > 0 && c.blockK % 64 == 0 && c.blockK <= 1024, [&] {
-            return Text("blockK a multiple of 64, at most 1024", str(c.blockK));
+          6,
+          c.blockK > 0 && c.blockK % (1024 / problem.activation.bits) == 0 &&
+              c.blockK % 64 == 0 && c.blockK <= 1024,
+          [&] {
+            return Text("blockK a multiple of " +
+                            str(1024 / problem.activation.bits) +
+                            ", at most 1024",
+                        str(c.blockK));
           }))
     return false;
   int32_t slabs = c.blockK / 64;
@@ -311,9 +356,32 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                             " a block");
           }))
     return false;
-  return verdict.require(17, c.splitK >= 1 && c.splitK <= 64, [&] {
-    return Text("split_k from 1 to 64", str(c.splitK));
-  });
+  if (!verdict.require(17, c.splitK >= 1 && c.splitK <= 64, [&] {
+        return Text("split_k from 1 to 64", str(c.splitK));
+      }))
+    return false;
+  if (!verdict.require(
+          19,
+          c.early == 0 || (target.hasGridDependency && c.copy != CopyKind::Sync),
+          [&] {
+            return Text("early=0 on " + target.chip.str() + " with copy=" +
+                            stringify(c.copy).str(),
+                        "early=" + str(c.early));
+          }))
+    return false;
+  if (c.mma != MmaKind::Wgmma)
+    return true;
+  return verdict.require(
+      18,
+      c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy == CopyKind::CpAsync &&
+          c.stages >= 3,
+      [&] {
+        return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
+                    "tokens a warp, copy=cp.async and at least 3 stages",
+                    str(c.warpsN()) + " warps, " + str(c.warpM) + " tokens, copy=" +
+                        stringify(c.copy).str() + " and " + str(c.stages) +
+                        " stages");
+      });
 }
 
 unsigned humming::firstViolatedRule(const MatmulProblem &problem,

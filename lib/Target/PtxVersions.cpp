@@ -30,6 +30,7 @@ using namespace humming;
 static int32_t versionOf(PtxFeature feature, const TargetInfo &target) {
   switch (feature) {
   case PtxFeature::MmaM16N8K8F16:
+  case PtxFeature::MmaM8N8K16Int8:
   case PtxFeature::LdMatrix:
     return 65;
   case PtxFeature::MmaM16N8K16:

@@ -33,6 +33,14 @@ llvm::StringRef humming::stringify(MmaKind kind) {
     return "m16n8k8";
   case MmaKind::M16N8K16:
     return "m16n8k16";
+  case MmaKind::M16N8K32:
+    return "m16n8k32";
+  case MmaKind::M16N8K64:
+    return "m16n8k64";
+  case MmaKind::M8N8K16:
+    return "m8n8k16";
+  case MmaKind::Wgmma:
+    return "wgmma";
   }
   return "unknown";
 }
@@ -49,8 +57,13 @@ llvm::StringRef humming::stringify(CopyKind kind) {
 
 namespace {
 
-constexpr MmaKind turingMma[] = {MmaKind::M16N8K8};
-constexpr MmaKind ampereMma[] = {MmaKind::M16N8K16, MmaKind::M16N8K8};
+// PTX ISA, mma: m16n8k32 of integers and m16n8k64 require sm_80, m8n8k16 sm_75.
+constexpr MmaKind turingMma[] = {MmaKind::M16N8K8, MmaKind::M8N8K16};
+constexpr MmaKind ampereMma[] = {MmaKind::M16N8K16, MmaKind::M16N8K8,
+                                 MmaKind::M16N8K32, MmaKind::M16N8K64};
+constexpr MmaKind hopperMma[] = {MmaKind::Wgmma, MmaKind::M16N8K16,
+                                 MmaKind::M16N8K8, MmaKind::M16N8K32,
+                                 MmaKind::M16N8K64};
 
 /// Share of the data sheet's bandwidth that a copy sustains.
 constexpr double sustained = 0.89;
@@ -58,7 +71,8 @@ constexpr double sustained = 0.89;
 constexpr int32_t KiB = 1024;
 constexpr int64_t MiB = 1024 * 1024;
 
-constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx) {
+constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx,
+                                llvm::ArrayRef<MmaKind> mmaKinds) {
   // Reference part: H200 SXM (data sheet: 132 SMs, 4.8 TB/s HBM3e, 50 MB L2,
   // 989 TFLOP/s f16, which is 2048 multiply-adds per clock and SM at 1.83 GHz).
   // The bandwidth is measured. mma.sync reaches about 62 % of the rate, which
@@ -79,10 +93,11 @@ constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx) {
           /*hasBf16Arithmetic=*/true,
           /*hasCpAsync=*/true,
           /*minPtxVersion=*/minPtx,
-          /*mmaKinds=*/ampereMma,
+          /*mmaKinds=*/mmaKinds,
           /*l2Bytes=*/50 * MiB,
           /*sharedMemoryReserved=*/1 * KiB,
-          /*mmaSyncShare=*/0.62};
+          /*mmaSyncShare=*/0.62,
+          /*hasGridDependency=*/true};
 }
 
 constexpr TargetInfo targets[] = {
@@ -193,8 +208,8 @@ constexpr TargetInfo targets[] = {
      /*l2Bytes=*/96 * MiB,
      /*sharedMemoryReserved=*/1 * KiB,
      /*mmaSyncShare=*/0.9},
-    makeHopper("sm_90", 78),
-    makeHopper("sm_90a", 80),
+    makeHopper("sm_90", 78, ampereMma),
+    makeHopper("sm_90a", 80, hopperMma),
 };
 
 } // namespace
@@ -204,10 +219,27 @@ llvm::ArrayRef<TargetInfo> humming::getAllTargets() { return targets; }
 bool TargetInfo::supports(MmaKind kind, const NumberFormat &operand) const {
   if (!llvm::is_contained(mmaKinds, kind))
     return false;
-  if (operand.isF16())
-    return true;
-  return operand.isBF16() && hasBf16Mma && kind == MmaKind::M16N8K16;
+  switch (kind) {
+  case MmaKind::M8N8K16:
+    return operand == NumberFormat::signedInt(8);
+  case MmaKind::M16N8K64:
+    return operand == NumberFormat::signedInt(4);
+  case MmaKind::M16N8K32: // 8-bit floats "require sm_89 or higher"
+    return operand == NumberFormat::signedInt(8) ||
+           (smVersion >= 89 && operand.isFloat() &&
+            (operand == NumberFormat::smallFloat(4, 3) ||
+             operand == NumberFormat::smallFloat(5, 2)));
+  case MmaKind::M16N8K8:
+    return operand.isF16();
+  case MmaKind::M16N8K16:
+  case MmaKind::Wgmma:
+    return operand.isF16() || (operand.isBF16() && hasBf16Mma);
+  }
+  return false;
 }
+
+// PTX ISA, cvt: "e4m3x2 and e5m2x2 require sm_89 or higher".
+bool TargetInfo::convertsFp8() const { return smVersion >= 89; }
 
 llvm::Expected<const TargetInfo *>
 humming::getTargetInfo(llvm::StringRef chip) {

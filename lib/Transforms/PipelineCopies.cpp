@@ -19,6 +19,12 @@
 //            compute trip i
 //   wait for all                                   the buffers' memory is reused
 //
+// An asynchronous MMA (wgmma) may still read the buffer of trip i-1 behind the
+// barrier of trip i. Then the copies run one trip less ahead (distance D = S-2), so
+// that the buffer they fill is that of trip i-2, whose MMAs have been waited for; and
+// between the wait and the barrier each thread makes its copies visible to the async
+// proxy.
+//
 // A group is closed in every trip, even when nothing is left to copy (all cells of
 // such a tile are out of bounds, so nothing is read), so that the count of pending
 // groups is the same in every trip.
@@ -59,6 +65,10 @@ struct CopyLoop {
   scf::ForOp loop;
   SmallVector<CopyTileOp> copies;
   gpu::BarrierOp afterCopies, afterCompute;
+  FenceAsyncOp fence; ///< null without an asynchronous MMA
+  GridWaitOp wait;    ///< in the loop's block, before it; or null
+  /// Trips that MMAs stay in flight after theirs.
+  int64_t lag = 0;
 
   /// Checks that `copy` can be made for another trip of `loop`: it depends on
   /// the trip through pure operations only, and its tile is a buffer of the
@@ -97,7 +107,8 @@ struct CopyLoop {
         return user->emitOpError("expected the copied tile to be used inside "
                                  "the K loop only");
       if (user != copy &&
-          !isa<LoadWeightsOp, LoadActivationsOp, LoadScalesOp>(user))
+          !isa<LoadWeightsOp, LoadActivationsOp, LoadScalesOp, WarpgroupMmaOp>(
+              user))
         return user->emitOpError("expected the copied tile to be read by "
                                  "fragment loads only, and filled by one copy");
     }
@@ -111,6 +122,9 @@ struct CopyLoop {
       return loop.emitOpError("expected a K loop over i32 in steps of one");
     CopyLoop result;
     result.loop = loop;
+    for (Operation *op = loop->getPrevNode(); op && !result.wait;
+         op = op->getPrevNode())
+      result.wait = dyn_cast<GridWaitOp>(op);
     for (Operation &op : *loop.getBody()) {
       if (auto copy = dyn_cast<CopyTileOp>(op)) {
         if (result.afterCopies)
@@ -120,6 +134,10 @@ struct CopyLoop {
           return copy.emitOpError("expected a copy without stage and async; is "
                                   "the loop pipelined already?");
         result.copies.push_back(copy);
+      } else if (auto fence = dyn_cast<FenceAsyncOp>(op)) {
+        result.fence = fence;
+      } else if (auto wait = dyn_cast<WarpgroupWaitOp>(op)) {
+        result.lag = wait.getPending() > 0 ? 1 : 0;
       } else if (auto barrier = dyn_cast<gpu::BarrierOp>(op)) {
         if (!result.afterCopies)
           result.afterCopies = barrier;
@@ -153,7 +171,9 @@ private:
 
   /// Clones copy `copy` (and the arithmetic it needs) for trip `trip`.
   CopyTileOp cloneFor(CopyTileOp copy, Value trip, IRMapping &mapping);
-  void issueAsync(Value trip, Value stage);
+  void issueAsync(Value trip, Value stage,
+                  function_ref<bool(CopyTileOp)> wanted);
+  void createPrologue(Value first, int64_t distance);
   SmallVector<FetchTileOp> fetch(Value trip);
   void put(MutableArrayRef<FetchTileOp> fetched, Value stage);
   void stageBuffers();
@@ -183,14 +203,16 @@ CopyTileOp Pipeliner::cloneFor(CopyTileOp copy, Value trip,
   return cast<CopyTileOp>(b.clone(*copy, mapping));
 }
 
-void Pipeliner::issueAsync(Value trip, Value stage) {
+void Pipeliner::issueAsync(Value trip, Value stage,
+                           function_ref<bool(CopyTileOp)> wanted) {
   IRMapping mapping;
   for (CopyTileOp copy : parts.copies) {
+    if (!wanted(copy))
+      continue;
     CopyTileOp clone = cloneFor(copy, trip, mapping);
     clone.getStageMutable().assign(stage);
     clone.setAsync(true);
   }
-  CommitCopiesOp::create(b, loc());
 }
 
 SmallVector<FetchTileOp> Pipeliner::fetch(Value trip) {
@@ -258,15 +280,33 @@ Value Pipeliner::next(Value stage) {
   return arith::SelectOp::create(b, loc(), wrap, constant(0), one);
 }
 
+/// The copies of the first trips. Independent ones go before a grid_wait that
+/// stands before the loop; they belong to the first group.
+void Pipeliner::createPrologue(Value first, int64_t distance) {
+  auto issue = [&](int64_t s, function_ref<bool(CopyTileOp)> wanted) {
+    Value trip = arith::AddIOp::create(b, loc(), first, constant(s));
+    issueAsync(trip, constant(s), wanted);
+  };
+  GridWaitOp wait = parts.wait;
+  if (wait) {
+    for (int64_t s = 0; s < distance; ++s)
+      issue(s, [](CopyTileOp copy) { return copy.getIndependent(); });
+    wait->moveBefore(parts.loop);
+  }
+  for (int64_t s = 0; s < distance; ++s) {
+    issue(s, [&](CopyTileOp copy) { return !wait || !copy.getIndependent(); });
+    CommitCopiesOp::create(b, loc());
+  }
+}
+
 void Pipeliner::run() {
   stageBuffers();
   Value first = parts.loop.getLowerBound();
+  int64_t distance = stages - 1 - parts.lag;
   SmallVector<Value> counters;
   if (async) {
-    for (int64_t s = 0; s < stages - 1; ++s)
-      issueAsync(arith::AddIOp::create(b, loc(), first, constant(s)),
-                 constant(s));
-    counters = {constant(0), constant(stages - 1)}; // read, write
+    createPrologue(first, distance);
+    counters = {constant(0), constant(distance)}; // read, write
   } else {
     SmallVector<FetchTileOp> fetched = fetch(first);
     put(fetched, constant(0));
@@ -283,7 +323,8 @@ void Pipeliner::run() {
     buffers.insert(copy.getDest());
   loop.walk([&](Operation *op) {
     TypeSwitch<Operation *>(op)
-        .Case<LoadWeightsOp, LoadActivationsOp, LoadScalesOp>([&](auto load) {
+        .Case<LoadWeightsOp, LoadActivationsOp, LoadScalesOp, WarpgroupMmaOp>(
+            [&](auto load) {
           if (buffers.contains(load.getTile()))
             load.getStageMutable().assign(read);
         });
@@ -292,12 +333,14 @@ void Pipeliner::run() {
   Operation *yield = loop.getBody()->getTerminator();
   if (async) {
     Value write = loop.getBody()->getArguments().back();
-    b.setInsertionPoint(parts.afterCopies);
-    WaitCopiesOp::create(b, loc(), stages - 2);
+    b.setInsertionPoint(parts.fence ? parts.fence.getOperation()
+                                    : parts.afterCopies.getOperation());
+    WaitCopiesOp::create(b, loc(), distance - 1);
     b.setInsertionPointAfter(parts.afterCopies);
     issueAsync(arith::AddIOp::create(b, loc(), loop.getInductionVar(),
-                                     constant(stages - 1)),
-               write);
+                                     constant(distance)),
+               write, [](CopyTileOp) { return true; });
+    CommitCopiesOp::create(b, loc());
     parts.afterCompute.erase();
     b.setInsertionPoint(yield);
     yield->insertOperands(yield->getNumOperands(), {next(read), next(write)});
@@ -312,6 +355,8 @@ void Pipeliner::run() {
     b.setInsertionPoint(parts.afterCompute);
     Value other = next(read);
     put(fetched, other);
+    if (parts.fence)
+      parts.fence->moveBefore(parts.afterCompute);
     yield->insertOperands(yield->getNumOperands(), other);
   }
   for (CopyTileOp copy : parts.copies)
@@ -355,6 +400,10 @@ LogicalResult humming::pipelineCopies(scf::ForOp loop, int64_t stages,
            << (async ? "2 to 8 stages" : "2 stages for copies through "
                                          "registers")
            << ", got " << stages;
+  if (async && stages < 2 + parts->lag)
+    return loop.emitOpError("expected at least ")
+           << 2 + parts->lag << " stages for an asynchronous MMA, got "
+           << stages;
   Pipeliner(*parts, stages, async).run();
   return success();
 }

@@ -139,6 +139,20 @@ Expected<MatmulProblem> problemOf(const LaunchDescription &launch, int64_t m,
   if (!kind)
     return kind.takeError();
   problem.weight.zeroPoint = *kind;
+  if (launch.globalScale != "none")
+    problem.weight.globalScale = launch.globalScale == "tensor"
+                                     ? GlobalScaleKind::Tensor
+                                     : GlobalScaleKind::Channel;
+  if (!launch.table.empty()) {
+    problem.weight.table.emplace();
+    for (size_t i = 0; i < 16; ++i)
+      problem.weight.table->values[i] = float(launch.table[i]);
+  }
+  Expected<ActivationScaleKind> activationScale =
+      parseActivationScaleKind(launch.activationScale);
+  if (!activationScale)
+    return activationScale.takeError();
+  problem.activationScale = *activationScale;
   problem.hasBias = launch.hasBias;
   problem.m = m;
   problem.n = n;

@@ -13,6 +13,9 @@
 #include <chrono>
 #include <map>
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+
 using namespace llvm;
 
 namespace humming {
@@ -37,8 +40,13 @@ KernelCompiler::~KernelCompiler() = default;
 
 /// What the generated code depends on; sizes only through the divisors.
 static std::string problemText(const MatmulProblem &problem) {
-  return (problem.activation.str() + Twine(" * ") + problem.weight.str() +
-          " -> " + problem.output.str() + (problem.hasBias ? " + bias" : "") +
+  std::string table;
+  if (problem.weight.table)
+    for (float value : problem.weight.table->values)
+      table += " " + utohexstr(bit_cast<uint32_t>(value));
+  return (problem.activation.str() + Twine("/") +
+          stringify(problem.activationScale) + " * " + problem.weight.str() +
+          table + " -> " + problem.output.str() + (problem.hasBias ? " + bias" : "") +
           " k%" + Twine(problem.kDivisor) + " n%" + Twine(problem.nDivisor))
       .str();
 }

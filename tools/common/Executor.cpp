@@ -17,7 +17,11 @@ namespace humming {
 Executor::~Executor() = default;
 
 StringRef stringify(BufferSlot slot) {
-  return LaunchDescription::argumentNames()[unsigned(slot)];
+  // Five sizes stand between the leading pointers and the others.
+  unsigned index = unsigned(slot);
+  return LaunchDescription::argumentNames()[index < kNumLeadingSlots
+                                                ? index
+                                                : index + 5];
 }
 
 namespace {
@@ -96,6 +100,8 @@ public:
     arguments.bias = at(BufferSlot::Bias);
     arguments.c = at(BufferSlot::Output);
     arguments.workspace = at(BufferSlot::Workspace);
+    arguments.globalScales = at(BufferSlot::GlobalScales);
+    arguments.activationScales = at(BufferSlot::ActivationScales);
     size_t workspace = buffers[unsigned(BufferSlot::Workspace)].bytes;
     arguments.workspaceBytes =
         workspace == 0 ? 0 : int64_t(workspace - 2 * kGuardBytes);

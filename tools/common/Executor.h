@@ -27,7 +27,8 @@ namespace humming {
 /// alignment that kernels ask for.
 constexpr size_t kGuardBytes = 1024;
 
-/// The pointer arguments, in the kernel's order.
+/// The pointer arguments, in the kernel's order; the last two stand after the
+/// sizes.
 enum class BufferSlot : unsigned {
   X,
   Weights,
@@ -36,8 +37,12 @@ enum class BufferSlot : unsigned {
   Bias,
   Output,
   Workspace,
+  GlobalScales,
+  ActivationScales,
 };
-constexpr unsigned kNumBufferSlots = 7;
+constexpr unsigned kNumBufferSlots = 9;
+/// Buffers before the sizes.
+constexpr unsigned kNumLeadingSlots = 7;
 llvm::StringRef stringify(BufferSlot slot);
 
 struct LaunchSizes {

@@ -10,6 +10,7 @@
 #include "Humming/Quant/Checkpoint.h"
 #include "Humming/Quant/Packing.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 
 using namespace llvm;
 
@@ -30,10 +31,6 @@ Expected<HostLayer> packLayer(QuantizedWeights weights,
   if (weights.type != problem.weight)
     return makeError("layer: expected weights " + problem.weight.str() +
                      ", got " + weights.type.str());
-  if (weights.type.globalScale != GlobalScaleKind::None || weights.type.table)
-    return makeError("layer: expected weights without a global scale or a code "
-                     "table, got " +
-                     weights.type.str());
   if (problem.hasBias && weights.bias.empty())
     weights.bias.assign(size_t(weights.n), 0.0f);
 
@@ -51,6 +48,10 @@ Expected<HostLayer> packLayer(QuantizedWeights weights,
   if (!zeroPoints)
     return zeroPoints.takeError();
   layer.packedZeroPoints = std::move(*zeroPoints);
+  for (float scale : weights.globalScales)
+    for (unsigned byte = 0; byte < 4; ++byte)
+      layer.globalScales.push_back(
+          uint8_t(bit_cast<uint32_t>(scale) >> (8 * byte)));
   if (problem.hasBias) {
     // The kernel reads the bias in the output's format: what it reads is what
     // the reference adds.
@@ -123,6 +124,11 @@ KernelNumerics numericsOf(const MatmulProblem &problem,
                        ? ScaleSite::Accumulator
                        : ScaleSite::Epilogue;
   numerics.mmaK = reductionOf(stringify(config.mma));
+  numerics.exactAccumulation = problem.activation.isInteger();
+  // The sums of 8-bit floats keep 13 bits below the largest term (measured on
+  // Hopper and modelled by the emulator).
+  if (problem.activation.isFloat() && problem.activation.bits == 8)
+    numerics.accumulator.mantissaBits = 13;
   numerics.warpsK = config.warpsK;
   numerics.splitK = config.splitK;
   return numerics;

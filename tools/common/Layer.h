@@ -25,6 +25,7 @@ struct HostLayer {
   std::vector<uint8_t> packedScales;
   std::vector<uint8_t> packedZeroPoints; ///< empty if there are none
   std::vector<uint8_t> bias;             ///< empty if there is none
+  std::vector<uint8_t> globalScales;     ///< f32; empty if there are none
 };
 
 /// Random weights of the problem's types, n and k. Same seed, same layer.
@@ -38,8 +39,7 @@ llvm::Expected<QuantizedWeights> readLayerFlag(llvm::StringRef text,
                                                llvm::StringRef zeros);
 
 /// Packs weights for a problem whose weight type, n and k are theirs.
-/// Error: types or sizes disagree, or a feature that dense kernels lack (global
-/// scales, code tables).
+/// Error: types or sizes disagree.
 llvm::Expected<HostLayer> packLayer(QuantizedWeights weights,
                                     const MatmulProblem &problem);
 

@@ -58,8 +58,16 @@ ProblemFlags::ProblemFlags()
            cl::value_desc("sm_XX"), cl::cat(category)),
       activation("a", cl::desc("Format of the activations"), cl::init("bf16"),
                  cl::value_desc("format"), cl::cat(category)),
+      activationScale(
+          "a-scale",
+          cl::desc("Scales of the activations: none, tensor or token; token by "
+                   "default for 8- and 4-bit activations"),
+          cl::value_desc("kind"), cl::cat(category)),
       weight("w", cl::desc("Format of the weights: u1..u8, s2..s8, eXmY"),
              cl::init("u4"), cl::value_desc("format"), cl::cat(category)),
+      table("table",
+            cl::desc("Values that the codes stand for: nf4, fp4 or 16 numbers"),
+            cl::value_desc("table"), cl::cat(category)),
       scale("scale", cl::desc("Format of the weight scales"), cl::init("bf16"),
             cl::value_desc("format"), cl::cat(category)),
       group("group",
@@ -68,6 +76,10 @@ ProblemFlags::ProblemFlags()
             cl::init("128"), cl::value_desc("G"), cl::cat(category)),
       zeroPoint("zero-point", cl::desc("Zero points: none, int or float"),
                 cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
+      globalScale("global",
+                  cl::desc("A second f32 level of weight scales: none, tensor "
+                           "or channel"),
+                  cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
       output("c", cl::desc("Format of the output"), cl::init("bf16"),
              cl::value_desc("format"), cl::cat(category)),
       tokensFlag("m", cl::desc("Tokens; tools that run take a list: 1,16,64"),
@@ -93,6 +105,28 @@ static Error parseFormat(StringRef flag, StringRef text, NumberFormat &out) {
   return Error::success();
 }
 
+static Error parseTable(StringRef text, std::optional<CodeTable> &out) {
+  if (text.empty())
+    return Error::success();
+  if (text == "nf4" || text == "fp4") {
+    out = text == "nf4" ? CodeTable::nf4() : CodeTable::fp4();
+    return Error::success();
+  }
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  out.emplace();
+  bool ok = parts.size() == 16;
+  for (size_t i = 0; ok && i < 16; ++i) {
+    double value;
+    ok = !parts[i].trim().getAsDouble(value);
+    out->values[i] = float(value);
+  }
+  if (ok)
+    return Error::success();
+  return flagError("table", "expected nf4, fp4 or 16 numbers, got '" + text +
+                                "'");
+}
+
 Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
   MatmulProblem problem;
   if (Error error = parseFormat("a", activation, problem.activation))
@@ -111,6 +145,22 @@ Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
   if (!kind)
     return atFlag("zero-point", kind.takeError());
   problem.weight.zeroPoint = *kind;
+  if (globalScale == "tensor")
+    problem.weight.globalScale = GlobalScaleKind::Tensor;
+  else if (globalScale == "channel")
+    problem.weight.globalScale = GlobalScaleKind::Channel;
+  else if (globalScale != "none")
+    return flagError("global", "expected none, tensor or channel, got '" +
+                                   globalScale + "'");
+  if (Error error = parseTable(table, problem.weight.table))
+    return std::move(error);
+  StringRef scaleOfA = activationScale;
+  if (!activationScale.getNumOccurrences())
+    scaleOfA = problem.activation.bits < 16 ? "token" : "none";
+  Expected<ActivationScaleKind> scaleKind = parseActivationScaleKind(scaleOfA);
+  if (!scaleKind)
+    return atFlag("a-scale", scaleKind.takeError());
+  problem.activationScale = *scaleKind;
   problem.hasBias = bias;
   problem.n = shape.n;
   problem.k = shape.k;

@@ -9,7 +9,8 @@
 // One spelling of the problem for all tools:
 //
 //   --chip sm_90 --a bf16 --w u4 --scale bf16 --group 128
-//   --zero-point none|int|float --c bf16 [--bias] --n N --k K [--m M,...]
+//   --zero-point none|int|float --global none|tensor|channel --table nf4|fp4
+//   --a-scale none|tensor|token --c bf16 [--bias] --n N --k K [--m M,...]
 //   [--config STRING]
 //
 // A tool makes one ProblemFlags in main() before it parses its command line.
@@ -57,8 +58,8 @@ public:
   void setDefaultTokens(llvm::StringRef text) { defaultTokens = text.str(); }
 
   llvm::cl::OptionCategory category;
-  llvm::cl::opt<std::string> chip, activation, weight, scale, group, zeroPoint,
-      output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
+  llvm::cl::opt<std::string> chip, activation, activationScale, weight, table,
+      scale, group, zeroPoint, globalScale, output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
   llvm::cl::opt<bool> bias;
 
 private:

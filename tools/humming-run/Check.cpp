@@ -110,6 +110,7 @@ private:
   LaunchSizes sizes;
   std::vector<uint32_t> activations; ///< [m, k], codes
   std::vector<uint8_t> xBytes;       ///< [m, k], as the kernel reads them
+  std::vector<float> xScales;        ///< empty, [1] or [m]
   unsigned xElement = 2, cElement = 2;
   Image images[kNumBufferSlots];
 };
@@ -139,6 +140,20 @@ Error CheckRun::prepare() {
   activations =
       randomActivations(problem.activation, m, k, options.seed ^ uint64_t(m));
   xBytes = codesToBytes(problem.activation, activations);
+  if (problem.activation.bits == 4) { // two codes a byte, the first one lower
+    if (!layer.weights.kOrder.empty())
+      return makeError("a column order: expected activations of 8 bits or more");
+    for (size_t i = 0; i < xBytes.size() / 2; ++i)
+      xBytes[i] = uint8_t(xBytes[2 * i] | xBytes[2 * i + 1] << 4);
+    xBytes.resize(xBytes.size() / 2);
+  }
+  if (problem.activationScale != ActivationScaleKind::None) {
+    Random random(options.seed ^ 0xac7);
+    xScales.resize(
+        problem.activationScale == ActivationScaleKind::Tensor ? 1 : size_t(m));
+    for (float &scale : xScales)
+      scale = float((0.5 + random.unit()) / problem.activation.maxFinite());
+  }
   if (!layer.weights.kOrder.empty()) {
     // The packed columns are in kOrder: gather the activations to match.
     std::vector<uint8_t> gathered(xBytes.size());
@@ -155,10 +170,13 @@ Error CheckRun::prepare() {
 
 Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
   int64_t n = sizes.n, k = sizes.k;
-  std::vector<uint8_t> padded(size_t(m) * sizes.ldx * xElement, poison);
+  auto xSize = [&](int64_t elements) {
+    return size_t(elements * problem.activation.bits / 8);
+  };
+  std::vector<uint8_t> padded(xSize(m * sizes.ldx), poison);
   for (int64_t row = 0; row < m; ++row)
-    std::memcpy(&padded[size_t(row * sizes.ldx * xElement)],
-                &xBytes[size_t(row * k * xElement)], size_t(k) * xElement);
+    std::memcpy(&padded[xSize(row * sizes.ldx)], &xBytes[xSize(row * k)],
+                xSize(k));
   auto image = [&](BufferSlot slot) -> Image & {
     return images[unsigned(slot)];
   };
@@ -169,6 +187,14 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
     image(BufferSlot::ZeroPoints).assign(layer.packedZeroPoints, poison);
   if (!layer.bias.empty())
     image(BufferSlot::Bias).assign(layer.bias, poison);
+  if (!layer.globalScales.empty())
+    image(BufferSlot::GlobalScales).assign(layer.globalScales, poison);
+  if (!xScales.empty())
+    image(BufferSlot::ActivationScales)
+        .assign(ArrayRef<uint8_t>(
+                    reinterpret_cast<const uint8_t *>(xScales.data()),
+                    4 * xScales.size()),
+                poison);
   std::vector<uint8_t> blank(size_t(m) * sizes.ldc * cElement, poison);
   image(BufferSlot::Output).assign(blank, poison);
   int64_t counters = launch.counterBytes(m, n);
@@ -258,8 +284,13 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
 
   std::vector<double> x;
   x.reserve(activations.size());
-  for (uint32_t code : activations)
-    x.push_back(problem.activation.decode(code));
+  for (auto [i, code] : enumerate(activations)) {
+    double scale = xScales.empty() ? 1.0
+                   : xScales.size() == 1
+                       ? double(xScales[0])
+                       : double(xScales[i / size_t(k)]);
+    x.push_back(problem.activation.decode(code) * scale);
+  }
   ReferenceOptions referenceOptions;
   referenceOptions.numerics = numericsOf(problem, config);
   if (int64_t(features.size()) < n)

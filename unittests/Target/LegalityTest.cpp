@@ -86,9 +86,17 @@ TEST(CheckProblem, P1Sizes) {
 
 TEST(CheckProblem, P2Activation) {
   MatmulProblem p = goodProblem();
+  p.activation = NumberFormat::smallFloat(2, 1);
+  EXPECT_EQ(problemError(p), "rule P2: expected activations of f16, bf16, e4m3, "
+                             "e5m2, s8 or s4, got e2m1");
   p.activation = NumberFormat::smallFloat(4, 3);
   EXPECT_EQ(problemError(p),
-            "rule P2: expected activations of f16 or bf16, got e4m3");
+            "rule P2: expected scales for e4m3 activations, got none");
+  p.activationScale = ActivationScaleKind::Token;
+  EXPECT_EQ(problemError(p), "");
+  p.activation = NumberFormat::bf16();
+  EXPECT_EQ(problemError(p),
+            "rule P2: expected no scales for bf16 activations, got token");
 }
 
 TEST(CheckProblem, P3MmaForTheActivation) {
@@ -97,33 +105,77 @@ TEST(CheckProblem, P3MmaForTheActivation) {
             "MMA, got bf16");
 }
 
+TEST(CheckProblem, P3NarrowMma) {
+  MatmulProblem p = goodProblem();
+  p.activationScale = ActivationScaleKind::Token;
+  p.activation = NumberFormat::smallFloat(4, 3);
+  EXPECT_EQ(problemError(p, "sm_86"),
+            "rule P3: expected activations of f16 on sm_86, which has no e4m3 "
+            "MMA, got e4m3");
+  p.activation = NumberFormat::signedInt(8);
+  EXPECT_EQ(problemError(p, "sm_75"), "");
+  p.activation = NumberFormat::signedInt(4);
+  p.weight.granularity = Granularity::perChannel();
+  EXPECT_EQ(problemError(p, "sm_80"), "");
+  EXPECT_NE(problemError(p, "sm_75"), "");
+}
+
 TEST(CheckProblem, P4Weight) {
   MatmulProblem p = goodProblem();
+  for (unsigned bits = 1; bits <= 8; ++bits) {
+    p.weight.weight = NumberFormat::unsignedInt(bits);
+    EXPECT_EQ(problemError(p), "");
+  }
+  p.weight.weight = NumberFormat::smallFloat(6, 1);
+  EXPECT_EQ(problemError(p), "");
+  p.activation = NumberFormat::f16();
+  EXPECT_EQ(problemError(p),
+            "rule P4: expected float weights whose fields fit those of the "
+            "operand (f16 takes at most 4 exponent bits and e5m2, bf16 7), got "
+            "e6m1 for f16 operands");
+  // e4m3 has integers up to 16: -16 to 15 fit, 31 - 0 does not.
+  p.activation = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
   p.weight.weight = NumberFormat::unsignedInt(5);
-  EXPECT_EQ(problemError(p), "rule P4: expected weights of u4, got u5");
+  EXPECT_EQ(problemError(p), "");
+  p.weight.zeroPoint = ZeroPointKind::Integer;
+  EXPECT_EQ(problemError(p),
+            "rule P4: expected integers up to 16, which e4m3 holds exactly, "
+            "after zero points, got u5");
 }
 
 TEST(CheckProblem, P5Scale) {
   MatmulProblem p = goodProblem();
   p.weight.scale = NumberFormat::e8m0();
-  EXPECT_EQ(problemError(p),
-            "rule P5: expected scales of f16 or bf16, got e8m0");
+  EXPECT_EQ(problemError(p), "");
+  p.weight.zeroPoint = ZeroPointKind::Float;
+  EXPECT_EQ(problemError(p), "rule P5: expected scales of f16 or bf16 with "
+                             "float zero points, got e8m0");
+  p.weight.zeroPoint = ZeroPointKind::None;
+  p.weight.scale = NumberFormat::smallFloat(3, 2);
+  EXPECT_EQ(problemError(p), "rule P5: expected scales of f32, f16, bf16, e4m3, "
+                             "e5m2 or e8m0, got e3m2");
 }
 
 TEST(CheckProblem, P6Granularity) {
-  const std::string expected = "rule P6: expected a scale for a whole row or "
-                               "for a group of 16, 32 or a multiple of 64 "
-                               "weights, got ";
+  const std::string expected =
+      "rule P6: expected a scale for a whole row or for a group of 16, 32 or a "
+      "multiple of 64 weights, at least 16 for bf16 activations, got ";
   MatmulProblem p = goodProblem();
   p.weight.granularity = Granularity::group(48);
   EXPECT_EQ(problemError(p), expected + "a group of 48");
   p.weight.granularity = Granularity::group(8);
   EXPECT_EQ(problemError(p), expected + "a group of 8");
+  p.weight.granularity = Granularity::block(128, 40);
+  EXPECT_EQ(problemError(p), expected + "blocks of 128x40");
   p.weight.granularity = Granularity::block(128, 128);
-  EXPECT_EQ(problemError(p), expected + "blocks of 128x128");
+  EXPECT_EQ(problemError(p), "");
+  p.weight.columnPhase = 32;
+  EXPECT_EQ(problemError(p), "rule P6: expected a matrix that begins with a "
+                             "whole group, got a phase of 32");
+  p.weight.columnPhase = 0;
   p.weight.granularity = Granularity::perTensor();
-  EXPECT_EQ(problemError(p), expected + "one scale for the whole tensor "
-                                        "(repeat it for every row)");
+  EXPECT_EQ(problemError(p), "");
 }
 
 TEST(CheckProblem, P7ZeroPoint) {
@@ -145,7 +197,8 @@ TEST(CheckProblem, P9Divisors) {
   MatmulProblem p = goodProblem();
   p.kDivisor = 16;
   EXPECT_EQ(problemError(p),
-            "rule P9: expected a divisor of K of 1, 2, 4 or 8, got 16");
+            "rule P9: expected a divisor of K, a power of two from 1 to 8, got "
+            "16");
   p = goodProblem();
   p.n = 1001;
   EXPECT_EQ(problemError(p),
@@ -285,7 +338,7 @@ TEST(CheckConfig, L16Registers) {
                         "scale=operand",
                         "sm_90"),
             "rule L16: expected at most 255 registers a thread and 65536 a "
-            "block, got 240 a thread, 122880 a block");
+            "block, got 256 a thread, 131072 a block");
 }
 
 TEST(CheckConfig, L17SplitK) {

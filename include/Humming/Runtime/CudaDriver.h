@@ -42,13 +42,26 @@ using GraphExec = struct GraphExecState *;
 using GraphNode = struct GraphNodeState *;
 using LinkState = struct LinkStateState *;
 
-/// CUlaunchConfig without attributes (numAttrs = 0).
+/// CUlaunchAttribute: an id and a union of 64 bytes.
+struct LaunchAttribute {
+  int id;
+  int padding;
+  union {
+    int value;
+    char bytes[64];
+  };
+};
+/// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the kernel may start
+/// before its predecessor in the stream has finished.
+enum : int { kProgrammaticStreamSerialization = 6 };
+
+/// CUlaunchConfig.
 struct LaunchConfig {
   unsigned gridX, gridY, gridZ;
   unsigned blockX, blockY, blockZ;
   unsigned sharedBytes;
   Stream stream;
-  void *attributes;
+  LaunchAttribute *attributes;
   unsigned numAttributes;
 };
 

@@ -57,14 +57,20 @@ struct LaunchDescription {
   int32_t blockN = 0;        ///< output features of a block
   int32_t blockM = 0;        ///< tokens of a block
   int32_t splitK = 1;        ///< blocks along K
+  /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
+  /// be launched with programmatic stream serialization.
+  bool earlyLaunch = false;
   std::string activation;    ///< format of x, `bf16`
   std::string weight;        ///< format of w, `u4`
   std::string scale;         ///< format of the scales
   std::string granularity;   ///< `128`, `0` per channel, `-1`, `128x128`
   std::string zeroPoint;     ///< `none`, `int` or `float`
+  std::string globalScale = "none";     ///< `none`, `tensor` or `channel`
+  std::string activationScale = "none"; ///< `none`, `tensor` or `token`
+  std::vector<double> table; ///< 16 values of a code table, or empty
   std::string output;        ///< format of c and of the bias
   bool hasBias = false;
-  int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, 4 or 8)
+  int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, ... 32)
   int32_t nDivisor = 8; ///< N and ldc are multiples of this (1, 2, 4 or 8)
   std::string config;   ///< the lowering config, `mma=m16n8k16,...`
   std::vector<std::string> notes; ///< what really runs, where it is a fallback
@@ -74,7 +80,7 @@ struct LaunchDescription {
 
   /// Names of the kernel's arguments in order: seven pointers (x, w, scales,
   /// zero_points, bias, c, workspace; null when unused), then i32 m, n, k, ldx,
-  /// ldc.
+  /// ldc, then pointers to f32 global_scales and activation_scales.
   static llvm::ArrayRef<llvm::StringLiteral> argumentNames();
 
   /// ceil(n/blockN) x ceil(m/blockM) x splitK. Empty (no launch) for m = 0 or

@@ -89,6 +89,10 @@ struct DenseArguments {
   int64_t workspaceBytes = 0;
   int32_t m = 0, n = 0, k = 0;
   int32_t ldx = 0, ldc = 0; ///< elements
+  /// f32, [1] or [n]; null exactly if there is no second level of scales.
+  const void *globalScales = nullptr;
+  /// f32, [1] or [m]; null exactly if the activations have no scales.
+  const void *activationScales = nullptr;
 };
 
 struct LoadOptions {
@@ -142,7 +146,7 @@ private:
   cu::Module module = nullptr;
   cu::Function function = nullptr;
   int numRegisters = 0, numLocalBytes = 0;
-  unsigned activationBytes = 2, outputBytes = 2; ///< of an element
+  unsigned activationBits = 16, outputBytes = 2; ///< of an element
 };
 
 /// The prepared kernels of an engine, by name. Thread safe.

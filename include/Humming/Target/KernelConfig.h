@@ -28,12 +28,24 @@
 
 namespace humming {
 
+/// Scales of the activations, f32: x = code * scale.
+enum class ActivationScaleKind : uint8_t {
+  None,   ///< the codes are the values (16-bit activations)
+  Tensor, ///< one for all tokens (static)
+  Token,  ///< one a token (dynamic)
+};
+llvm::StringRef stringify(ActivationScaleKind kind);
+/// Error: "expected none, tensor or token, got ...".
+llvm::Expected<ActivationScaleKind>
+parseActivationScaleKind(llvm::StringRef text);
+
 /// A dense quantized matmul: C[M,N] = X[M,K] * dequant(W[N,K])^T (+ bias[N]).
 struct MatmulProblem {
   NumberFormat activation = NumberFormat::bf16();
   QuantType weight;
   NumberFormat output = NumberFormat::bf16();
   bool hasBias = false;
+  ActivationScaleKind activationScale = ActivationScaleKind::None;
   /// Sizes guide the choice; the kernel takes them as run-time arguments.
   /// m = 0 means unknown: choose for a small batch (16 tokens).
   int64_t m = 0;
@@ -41,7 +53,8 @@ struct MatmulProblem {
   int64_t k = 0;
   /// Declared divisibility: every K and row stride (in elements) that the
   /// kernel will meet is a multiple of kDivisor; every N and output row stride
-  /// of nDivisor. Powers of two, at most 8. Derived from n and k by default.
+  /// of nDivisor. Powers of two, at most 8 (K: what 16 bytes of activations
+  /// hold). Derived from n and k by default.
   int32_t kDivisor = 8;
   int32_t nDivisor = 8;
 
@@ -75,6 +88,10 @@ struct KernelConfig {
   CopyKind copy = CopyKind::Sync;
   ScalePlacement scale = ScalePlacement::Operand;
   int32_t splitK = 1; ///< blocks along K; > 1 reduces through a workspace
+  /// 1: the first stages of the weights, which no earlier kernel writes, are
+  /// loaded before the kernel waits for its predecessor (griddepcontrol).
+  /// Printed where set: `,early=1`.
+  int32_t early = 0;
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }

@@ -26,6 +26,10 @@ namespace humming {
 enum class MmaKind : uint8_t {
   M16N8K8,  ///< mma.sync m16n8k8, f16 (sm_75)
   M16N8K16, ///< mma.sync m16n8k16, f16/bf16 (sm_80+)
+  M16N8K32, ///< mma.sync m16n8k32, s8 (sm_80+), e4m3 and e5m2 (sm_89+)
+  M16N8K64, ///< mma.sync m16n8k64, s4 (sm_80+)
+  M8N8K16,  ///< mma.sync m8n8k16, s8 (sm_75)
+  Wgmma,    ///< wgmma m64nNk16, A in registers, B in shared memory (sm_90a)
 };
 llvm::StringRef stringify(MmaKind kind);
 
@@ -57,9 +61,12 @@ struct TargetInfo {
   int64_t l2Bytes;                  ///< L2 cache of the reference part
   int32_t sharedMemoryReserved;     ///< bytes the system takes per block
   double mmaSyncShare;              ///< of mmaRate16 that mma.sync reaches
+  bool hasGridDependency = false;   ///< griddepcontrol (sm_90 on)
 
   /// True if the chip runs `kind` on operands of format `operand`.
   bool supports(MmaKind kind, const NumberFormat &operand) const;
+  /// True if cvt converts between 8-bit floats and f16 (sm_89 on).
+  bool convertsFp8() const;
 };
 
 /// The row of `chip`. Error: names the chip and lists the known ones.
@@ -72,6 +79,7 @@ llvm::ArrayRef<TargetInfo> getAllTargets();
 enum class PtxFeature : uint8_t {
   MmaM16N8K8F16,
   MmaM16N8K16,
+  MmaM8N8K16Int8,
   CpAsync,
   LdMatrix,
   Bf16Arithmetic, ///< fma.rn.bf16x2; native add/sub/mul where they exist

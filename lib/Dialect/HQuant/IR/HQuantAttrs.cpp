@@ -48,14 +48,16 @@ llvm::hash_code humming::hash_value(const Granularity &granularity) {
 
 llvm::hash_code humming::hash_value(const QuantType &type) {
   return llvm::hash_combine(type.weight, type.scale, type.granularity,
-                            type.zeroPoint);
+                            type.zeroPoint, type.globalScale, type.rowPhase,
+                            type.columnPhase,
+                            type.table.has_value());
 }
 
 llvm::hash_code humming::hash_value(const KernelConfig &config) {
   return llvm::hash_combine(config.mma, config.blockN, config.blockM,
                             config.blockK, config.warpN, config.warpM,
                             config.warpsK, config.stages, config.copy,
-                            config.scale, config.splitK);
+                            config.scale, config.splitK, config.early);
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,11 +243,64 @@ void QuantTypeAttr::print(AsmPrinter &printer) const {
   printGranularity(printer, getGranularity());
   if (getZeroPointKind() != ZeroPointKind::None)
     printer << ", zero_point = " << stringify(getZeroPointKind());
+  QuantType type = getQuantType();
+  if (type.globalScale != GlobalScaleKind::None)
+    printer << ", global = "
+            << (type.globalScale == GlobalScaleKind::Tensor ? "tensor"
+                                                            : "channel");
+  if (type.rowPhase || type.columnPhase)
+    printer << ", phase = [" << type.rowPhase << ", " << type.columnPhase << "]";
+  if (type.table) {
+    printer << ", table = [";
+    llvm::interleaveComma(type.table->values, printer.getStream(),
+                          [&](float value) {
+                            printer.printFloat(APFloat(value));
+                          });
+    printer << "]";
+  }
   printer << ">";
 }
 
+/// `global` `=` (`tensor` | `channel`), `phase` `=` `[` int `,` int `]`, or
+/// `table` `=` `[` 16 floats `]`.
+static ParseResult parseQuantTypeExtra(AsmParser &parser, StringRef key,
+                                       SMLoc loc, QuantType &type) {
+  if (key == "global") {
+    StringRef kind;
+    if (parser.parseKeyword(&kind))
+      return failure();
+    if (kind != "tensor" && kind != "channel")
+      return parser.emitError(loc, "expected global tensor or channel, got ")
+             << kind;
+    type.globalScale = kind == "tensor" ? GlobalScaleKind::Tensor
+                                        : GlobalScaleKind::Channel;
+    return success();
+  }
+  if (key == "phase")
+    return failure(parser.parseLSquare() || parser.parseInteger(type.rowPhase) ||
+                   parser.parseComma() ||
+                   parser.parseInteger(type.columnPhase) ||
+                   parser.parseRSquare());
+  if (key != "table")
+    return parser.emitError(loc, "expected zero_point, global, phase or table, "
+                                 "got ")
+           << key;
+  SmallVector<double> values;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseFloat(values.emplace_back());
+      }))
+    return failure();
+  if (values.size() != 16)
+    return parser.emitError(loc, "expected a table of 16 values, got ")
+           << values.size();
+  type.table.emplace();
+  for (auto [to, from] : llvm::zip(type.table->values, values))
+    to = float(from);
+  return success();
+}
+
 /// `<` format `,` `scale` `=` format `,` granularity
-///     (`,` `zero_point` `=` kind)? `>`
+///     (`,` `zero_point` `=` kind)? (`,` extra)* `>`
 Attribute QuantTypeAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess())
@@ -264,9 +319,16 @@ Attribute QuantTypeAttr::parse(AsmParser &parser, Type) {
   type.weight = *weight;
   type.scale = *scale;
   type.granularity = *granularity;
-  if (succeeded(parser.parseOptionalComma())) {
-    if (parser.parseKeyword("zero_point") || parser.parseEqual())
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc keyLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key) || parser.parseEqual())
       return {};
+    if (key != "zero_point") {
+      if (parseQuantTypeExtra(parser, key, keyLoc, type))
+        return {};
+      continue;
+    }
     FailureOr<ZeroPointKind> kind = parseZeroPoint(parser);
     if (failed(kind))
       return {};
@@ -292,7 +354,12 @@ QuantTypeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "expected an unsigned weight format with zero points, got "
            << type.weight.str();
-  return GranularityAttr::verify(emitError, type.granularity);
+  if (failed(GranularityAttr::verify(emitError, type.granularity)))
+    return failure();
+  // The rest (tables, phases) is checked where the type is defined.
+  if (llvm::Error error = type.verify())
+    return emitError() << llvm::toString(std::move(error));
+  return success();
 }
 
 IntegerType QuantTypeAttr::getCodeType() const {
@@ -328,8 +395,12 @@ static int64_t divideExtent(int64_t size, int64_t step) {
 
 SmallVector<int64_t, 2> QuantTypeAttr::getScaleShape(int64_t n,
                                                      int64_t k) const {
-  return {divideExtent(n, getGranularity().rows),
-          divideExtent(k, getGranularity().columns)};
+  auto shifted = [](int64_t size, int64_t phase) {
+    return ShapedType::isDynamic(size) || size == 0 ? size : size + phase;
+  };
+  QuantType type = getQuantType();
+  return {divideExtent(shifted(n, type.rowPhase), getGranularity().rows),
+          divideExtent(shifted(k, type.columnPhase), getGranularity().columns)};
 }
 
 //===----------------------------------------------------------------------===//

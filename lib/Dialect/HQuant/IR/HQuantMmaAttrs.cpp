@@ -30,11 +30,13 @@ Attribute SyncMmaAttr::parse(AsmParser &parser, Type) {
   if (parser.parseKeyword(&formatName) || parser.parseGreater())
     return {};
   std::optional<MmaKind> shape;
-  for (MmaKind kind : {MmaKind::M16N8K8, MmaKind::M16N8K16})
+  for (MmaKind kind : {MmaKind::M16N8K8, MmaKind::M16N8K16, MmaKind::M16N8K32,
+                       MmaKind::M16N8K64, MmaKind::M8N8K16})
     if (stringify(kind) == shapeName)
       shape = kind;
   if (!shape) {
-    parser.emitError(loc, "expected an mma shape (m16n8k8 or m16n8k16), got '")
+    parser.emitError(loc, "expected an mma shape (m16n8k8, m16n8k16, m16n8k32, "
+                          "m16n8k64 or m8n8k16), got '")
         << shapeName << "'";
     return {};
   }
@@ -53,19 +55,141 @@ void SyncMmaAttr::print(AsmPrinter &printer) const {
 
 LogicalResult SyncMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   MmaKind shape, NumberFormat operand) {
+  auto expect = [&](bool ok, StringRef operands) -> LogicalResult {
+    if (ok)
+      return success();
+    return emitError() << "expected " << operands << " operands for "
+                       << stringify(shape) << ", got " << operand.str();
+  };
+  switch (shape) {
+  case MmaKind::M16N8K8:
+    return expect(operand.isF16(), "f16");
+  case MmaKind::M16N8K16:
+    return expect(operand.isF16() || operand.isBF16(), "f16 or bf16");
+  case MmaKind::M16N8K32:
+    return expect(operand == NumberFormat::signedInt(8) ||
+                      operand == NumberFormat::smallFloat(4, 3) ||
+                      operand == NumberFormat::smallFloat(5, 2),
+                  "s8, e4m3 or e5m2");
+  case MmaKind::M16N8K64:
+    return expect(operand == NumberFormat::signedInt(4), "s4");
+  case MmaKind::M8N8K16:
+    return expect(operand == NumberFormat::signedInt(8), "s8");
+  case MmaKind::Wgmma:
+    break;
+  }
+  return emitError() << "expected a shape of mma.sync, got "
+                     << stringify(shape);
+}
+
+//===----------------------------------------------------------------------===//
+// #hquant.warpgroup_mma
+//===----------------------------------------------------------------------===//
+
+Attribute WarpgroupMmaAttr::parse(AsmParser &parser, Type) {
+  int64_t tokens = 0;
+  StringRef formatName;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseInteger(tokens) || parser.parseComma())
+    return {};
+  SMLoc formatLoc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&formatName) || parser.parseGreater())
+    return {};
+  llvm::Expected<NumberFormat> format = NumberFormat::parse(formatName);
+  if (!format) {
+    parser.emitError(formatLoc, llvm::toString(format.takeError()));
+    return {};
+  }
+  return parser.getChecked<WarpgroupMmaAttr>(loc, parser.getContext(), tokens,
+                                             *format);
+}
+
+void WarpgroupMmaAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getTokens() << ", " << getOperand().str() << ">";
+}
+
+LogicalResult
+WarpgroupMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         int64_t tokens, NumberFormat operand) {
   if (!operand.isF16() && !operand.isBF16())
     return emitError() << "expected mma operands of f16 or bf16, got "
                        << operand.str();
-  if (shape == MmaKind::M16N8K8 && !operand.isF16())
-    return emitError() << "expected f16 operands for m16n8k8, got "
-                       << operand.str();
+  if (tokens < 8 || tokens > 256 || tokens % 8 != 0)
+    return emitError() << "expected a multiple of 8 tokens, at most 256, got "
+                       << tokens;
   return success();
 }
 
-int64_t SyncMmaAttr::getRows() const { return 16; }
+int64_t WarpgroupMmaAttr::getRows() const { return 64; }
+int64_t WarpgroupMmaAttr::getColumns() const { return getTokens(); }
+int64_t WarpgroupMmaAttr::getDepth() const { return getStepDepth(); }
+int64_t WarpgroupMmaAttr::getStepDepth() const { return 256 / getOperand().bits; }
+NumberFormat WarpgroupMmaAttr::getOperandFormat() const { return getOperand(); }
+int64_t WarpgroupMmaAttr::getNumARegisters() const { return 4; }
+int64_t WarpgroupMmaAttr::getNumBRegisters() const { return 0; }
+int64_t WarpgroupMmaAttr::getNumAccumulators() const { return getTokens() / 2; }
+
+/// `b` is the descriptor of the step's tile; `c` the accumulators, or nothing to
+/// start from zero. The result is in flight until the group is waited for.
+SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
+                                               ValueRange a, ValueRange b,
+                                               ValueRange c) const {
+  int64_t count = getNumAccumulators();
+  std::string name = getOperand().str();
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" +
+                     std::to_string(getTokens()) + "k16.f32." + name + "." +
+                     name + " {";
+  std::string constraints;
+  for (int64_t i = 0; i < count; ++i) {
+    text += (i ? ", $" : "$") + std::to_string(i);
+    constraints += "=f,";
+  }
+  text += "}, {";
+  for (int64_t i = 0; i < 4; ++i)
+    text += (i ? ", $" : "$") + std::to_string(count + i);
+  text += "}, $" + std::to_string(count + 4);
+  text += c.empty() ? ", 0, 1, 1, 0;" : ", 1, 1, 1, 0;";
+  constraints += "r,r,r,r,l";
+  SmallVector<Value> operands(a);
+  operands.append(b.begin(), b.end());
+  for (int64_t i = 0; i < int64_t(c.size()); ++i)
+    constraints += "," + std::to_string(i);
+  operands.append(c.begin(), c.end());
+  Type resultType = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(count, builder.getF32Type()));
+  Value d = LLVM::InlineAsmOp::create(
+                builder, loc, resultType, operands, text, constraints,
+                /*has_side_effects=*/true, /*is_align_stack=*/false,
+                LLVM::TailCallKind::None,
+                LLVM::AsmDialectAttr::get(builder.getContext(),
+                                          LLVM::AsmDialect::AD_ATT),
+                ArrayAttr())
+                .getResult(0);
+  SmallVector<Value> result;
+  for (int64_t i = 0; i < count; ++i)
+    result.push_back(LLVM::ExtractValueOp::create(builder, loc, d, i));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// #hquant.sync_mma: facts and emission
+//===----------------------------------------------------------------------===//
+
+int64_t SyncMmaAttr::getRows() const {
+  return getShape() == MmaKind::M8N8K16 ? 8 : 16;
+}
 int64_t SyncMmaAttr::getColumns() const { return 8; }
 int64_t SyncMmaAttr::getDepth() const {
-  return getShape() == MmaKind::M16N8K8 ? 8 : 16;
+  switch (getShape()) {
+  case MmaKind::M16N8K8:
+    return 8;
+  case MmaKind::M16N8K32:
+    return 32;
+  case MmaKind::M16N8K64:
+    return 64;
+  default:
+    return 16;
+  }
 }
 int64_t SyncMmaAttr::getStepDepth() const { return 256 / getOperand().bits; }
 NumberFormat SyncMmaAttr::getOperandFormat() const { return getOperand(); }
@@ -73,9 +197,69 @@ int64_t SyncMmaAttr::getNumARegisters() const { return 4; }
 int64_t SyncMmaAttr::getNumBRegisters() const { return 2; }
 int64_t SyncMmaAttr::getNumAccumulators() const { return 4; }
 
+/// s8 and s4: registers of i32, s32 sums without saturation.
+static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
+                                           SyncMmaAttr kind, ValueRange a,
+                                           ValueRange b, ValueRange c) {
+  NVVM::MMATypes type = kind.getOperand().bits == 8 ? NVVM::MMATypes::s8
+                                                    : NVVM::MMATypes::s4;
+  std::array<NVVM::MMATypes, 2> types = {type, type};
+  std::array<NVVM::MMALayout, 2> layouts = {NVVM::MMALayout::row,
+                                            NVVM::MMALayout::col};
+  auto emit = [&](ValueRange aRegs, ValueRange bRegs,
+                  MutableArrayRef<Value> sums) {
+    SmallVector<Type> fields(sums.size(), builder.getI32Type());
+    Type result =
+        LLVM::LLVMStructType::getLiteral(builder.getContext(), fields);
+    Value d = NVVM::MmaOp::create(
+        builder, loc, result, aRegs, bRegs, SmallVector<Value>(sums),
+        {kind.getRows(), 8, kind.getDepth()}, std::nullopt,
+        NVVM::MMAIntOverflow::wrapped, types, layouts);
+    for (auto [i, value] : llvm::enumerate(sums))
+      value = LLVM::ExtractValueOp::create(builder, loc, d, int64_t(i));
+  };
+  SmallVector<Value> acc(c);
+  if (kind.getShape() != MmaKind::M8N8K16) {
+    emit(a, b, acc);
+    return acc;
+  }
+  // Register r of A: rows 8 (r & 1), k 16 (r >> 1).
+  for (int64_t r = 0; r < 4; ++r)
+    emit(a.slice(r, 1), b.slice(r >> 1, 1),
+         MutableArrayRef<Value>(acc).slice(2 * (r & 1), 2));
+  return acc;
+}
+
+/// e4m3 and e5m2: an intrinsic, since nvvm.mma.sync has no 8-bit floats.
+static SmallVector<Value> buildFloat8Step(OpBuilder &builder, Location loc,
+                                          SyncMmaAttr kind, ValueRange a,
+                                          ValueRange b, ValueRange c) {
+  std::string type = kind.getOperand().str();
+  Type f32 = builder.getF32Type();
+  Type result = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                                 {f32, f32, f32, f32});
+  SmallVector<Value> operands(a);
+  operands.append(b.begin(), b.end());
+  operands.append(c.begin(), c.end());
+  Value d = LLVM::CallIntrinsicOp::create(
+                builder, loc, result,
+                builder.getStringAttr("llvm.nvvm.mma.m16n8k32.row.col.f32." +
+                                      type + "." + type + ".f32"),
+                operands)
+                .getResults();
+  SmallVector<Value> acc;
+  for (int64_t i = 0; i < 4; ++i)
+    acc.push_back(LLVM::ExtractValueOp::create(builder, loc, d, i));
+  return acc;
+}
+
 SmallVector<Value> SyncMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                           ValueRange a, ValueRange b,
                                           ValueRange c) const {
+  if (getOperand().isInteger())
+    return buildIntegerStep(builder, loc, *this, a, b, c);
+  if (getOperand().bits == 8)
+    return buildFloat8Step(builder, loc, *this, a, b, c);
   bool isF16 = getOperand().isF16();
   Type f32 = builder.getF32Type();
   Type resultType = LLVM::LLVMStructType::getLiteral(builder.getContext(),

@@ -141,11 +141,24 @@ int64_t MatmulOp::getK() {
   return isPacked() ? k : refine(k, getTensor(getWeights()).getDimSize(1));
 }
 
+NumberFormat MatmulOp::getActivationFormat() {
+  Type type = getTensor(getActivations()).getElementType();
+  return type.isInteger() ? NumberFormat::signedInt(type.getIntOrFloatBitWidth())
+                          : *getFormatOf(type);
+}
+
 MatmulProblem MatmulOp::getProblem() {
   auto known = [](int64_t extent) { return isDynamic(extent) ? 0 : extent; };
   MatmulProblem problem;
-  problem.activation =
-      *getFormatOf(getTensor(getActivations()).getElementType());
+  problem.activation = getActivationFormat();
+  if (std::optional<StringRef> kind = getActivationScale()) {
+    llvm::Expected<ActivationScaleKind> parsed =
+        parseActivationScaleKind(*kind);
+    if (parsed)
+      problem.activationScale = *parsed;
+    else
+      llvm::consumeError(parsed.takeError());
+  }
   problem.weight = getQuantType().getQuantType();
   problem.output = *getFormatOf(getTensor(getResult()).getElementType());
   problem.hasBias = bool(getBias());
@@ -162,9 +175,13 @@ LogicalResult MatmulOp::verify() {
   RankedTensorType result = getTensor(getResult());
 
   // matmul_c1
-  if (!x.getElementType().isF16() && !x.getElementType().isBF16())
-    return emitOpError() << "expected activations of f16 or bf16, got "
-                         << x.getElementType();
+  Type xType = x.getElementType();
+  bool isNarrow = isa<Float8E4M3FNType, Float8E5M2Type>(xType) ||
+                  xType.isInteger(8) || xType.isInteger(4);
+  if (!xType.isF16() && !xType.isBF16() && !isNarrow)
+    return emitOpError() << "expected activations of f16, bf16, f8E4M3FN, "
+                            "f8E5M2, i8 or i4, got "
+                         << xType;
   // matmul_c2
   if (!result.getElementType().isF16() && !result.getElementType().isBF16() &&
       !result.getElementType().isF32())
@@ -229,6 +246,43 @@ LogicalResult MatmulOp::verify() {
                        "packed operands, got ")
            << GranularityAttr::get(getContext(),
                                    getQuantType().getGranularity());
+  // matmul_c16: the activation scales that activation_scale says, which 8- and
+  // 4-bit activations have and others have not.
+  StringRef kind = getActivationScale().value_or("none");
+  llvm::Expected<ActivationScaleKind> scaleKind =
+      parseActivationScaleKind(kind);
+  if (!scaleKind)
+    return emitOpError() << "activation_scale: "
+                         << llvm::toString(scaleKind.takeError());
+  bool isScaled = *scaleKind != ActivationScaleKind::None;
+  if (isScaled != isNarrow || isScaled != bool(getActivationScales()))
+    return emitOpError() << "expected "
+                         << (isNarrow ? "activation_scale and activation_scales"
+                                      : "no activation scales")
+                         << " with activations of " << xType << ", got "
+                         << (isScaled ? "activation_scale = " : "")
+                         << (isScaled ? kind : "none")
+                         << (getActivationScales() ? " and some" : " and none");
+  // matmul_c17, matmul_c18: extents of both.
+  auto verifyScales = [&](Value scales, StringRef name,
+                          int64_t count) -> LogicalResult {
+    if (!scales || agree(getTensor(scales).getDimSize(0), count))
+      return success();
+    return emitOpError() << "expected " << str({count}) << " " << name
+                         << ", got " << getTensor(scales).getDimSize(0);
+  };
+  if (failed(verifyScales(getActivationScales(), "activation scales",
+                          *scaleKind == ActivationScaleKind::Tensor ? 1
+                                                                    : getM())))
+    return failure();
+  GlobalScaleKind global = getQuantType().getQuantType().globalScale;
+  if ((global != GlobalScaleKind::None) != bool(getGlobalScales()))
+    return emitOpError() << "expected " << (getGlobalScales() ? "no " : "")
+                         << "global scales, as quant_type says, got "
+                         << (getGlobalScales() ? "some" : "none");
+  if (failed(verifyScales(getGlobalScales(), "global scales",
+                          global == GlobalScaleKind::Tensor ? 1 : getN())))
+    return failure();
   if (Value bias = getBias()) {
     // matmul_c14
     if (getTensor(bias).getElementType() != result.getElementType())

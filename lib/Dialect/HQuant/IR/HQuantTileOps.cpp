@@ -62,6 +62,8 @@ static bool isSixteenBitFloat(const NumberFormat &format) {
   return format.isF16() || format.isBF16();
 }
 
+static LogicalResult verifyUnitStride(Operation *op, int64_t stride);
+
 /// A number of threads of a block: whole warps, at most 1024.
 static bool isThreadCount(int64_t threads) {
   return threads > 0 && threads % 32 == 0 && threads <= 1024;
@@ -210,6 +212,8 @@ static LogicalResult verifyHolds(Operation *op, Value tile, StringRef what,
 }
 
 LogicalResult LoadWeightsOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())))
+    return failure();
   VectorType type = getVector(getWords());
   if (failed(verifySource(*this)))
     return failure();
@@ -230,8 +234,10 @@ LogicalResult LoadActivationsOp::verify() {
   if (failed(verifySource(*this)))
     return failure();
   // fragment_c5
-  if (type.getRank() != 3 || type.getDimSize(1) != 4 || type.getDimSize(2) != 2)
-    return emitOpError("expected a fragment of type vector<Tx4x2xi32>, got ")
+  int64_t steps = type.getRank() == 3 ? type.getDimSize(1) : 0;
+  if ((steps != 1 && steps != 2 && steps != 4) || type.getDimSize(2) != 2)
+    return emitOpError("expected a fragment of type vector<TxSx2xi32> with 4, 2 "
+                       "or 1 steps (16-, 8- or 4-bit activations), got ")
            << type;
   // fragment_c6
   int64_t rows = getTileRows(), tokens = 8 * type.getDimSize(0);
@@ -240,29 +246,34 @@ LogicalResult LoadActivationsOp::verify() {
                        "the ")
            << tokens << " tokens that are loaded, got " << rows;
   // fragment_c7
-  return verifyHolds(*this, getTile(), "tile_rows", rows, 2 * kSlabDepth);
+  return verifyHolds(*this, getTile(), "tile_rows", rows, 32 * steps);
 }
 
 LogicalResult LoadScalesOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())))
+    return failure();
   VectorType type = getVector(getScales());
   if (failed(verifySource(*this)))
     return failure();
   // fragment_c8
-  if (type.getRank() != 2 ||
-      (type.getDimSize(1) != 1 && type.getDimSize(1) != 2 &&
-       type.getDimSize(1) != 4))
+  int64_t wordsOfGroup = getElementBits() == 32 ? 2 : 1;
+  int64_t groups =
+      type.getRank() == 2 ? type.getDimSize(1) / wordsOfGroup : 0;
+  if ((groups != 1 && groups != 2 && groups != 4) ||
+      type.getDimSize(1) % wordsOfGroup != 0)
     return emitOpError("expected scales of type vector<UxGxi32> with 1, 2 or 4 "
-                       "groups, got ")
+                       "groups (of two words with 32 bits), got ")
            << type;
   if (failed(verifyUnits(*this, type.getDimSize(0))))
     return failure();
   // fragment_c9
-  if (getElementBits() != 8 && getElementBits() != 16)
-    return emitOpError("expected element_bits 8 or 16, got ")
+  if (getElementBits() != 8 && getElementBits() != 16 &&
+      getElementBits() != 32)
+    return emitOpError("expected element_bits 8, 16 or 32, got ")
            << int64_t(getElementBits());
   // fragment_c10
   return verifyHolds(*this, getTile(), "strips", getStrips(),
-                     kStripRows * getElementBits() / 8 * type.getDimSize(1));
+                     kStripRows * getElementBits() / 8 * groups);
 }
 
 LogicalResult DequantOp::verify() {
@@ -276,8 +287,14 @@ LogicalResult DequantOp::verify() {
   // fragment_c12
   int64_t units = words.getDimSize(0);
   int64_t steps = kSlabDepth / getMma().getStepDepth();
-  if (failed(expectType(*this, "a fragment", getFragment().getType(),
-                        {units, steps, getMma().getNumARegisters()},
+  auto fragment = cast<VectorType>(getFragment().getType());
+  int64_t first = getFirstStep();
+  int64_t count = fragment.getRank() == 3 ? fragment.getDimSize(1) : 0;
+  if (first < 0 || count < 1 || first + count > steps)
+    return emitOpError("expected a fragment of steps within 0 to ")
+           << steps << ", got " << count << " from " << first;
+  if (failed(expectType(*this, "a fragment", fragment,
+                        {units, count, getMma().getNumARegisters()},
                         words.getElementType())))
     return failure();
   // fragment_c13
@@ -312,9 +329,12 @@ LogicalResult MmaOp::verify() {
   int64_t steps = kSlabDepth / kind.getStepDepth();
   Type i32 = IntegerType::get(getContext(), 32);
   // fragment_c16
-  if (acc.getDimSize(2) != kind.getNumAccumulators())
+  bool isInteger = kind.getOperandFormat().isInteger();
+  if (acc.getDimSize(2) != kind.getNumAccumulators() ||
+      acc.getElementType().isInteger() != isInteger)
     return emitOpError("expected accumulators of type vector<UxTx")
-           << kind.getNumAccumulators() << "xf32>, got " << acc;
+           << kind.getNumAccumulators() << "x" << (isInteger ? "i32" : "f32")
+           << ">, got " << acc;
   // fragment_c17
   if (failed(expectType(*this, "a", getA().getType(),
                         {acc.getDimSize(0), steps, kind.getNumARegisters()},
@@ -331,6 +351,54 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+/// warpgroup_c5
+static LogicalResult verifyUnitStride(Operation *op, int64_t stride) {
+  if (stride != 1 && stride != 4)
+    return op->emitOpError("expected unit_stride 1 or 4, got ") << stride;
+  return success();
+}
+
+LogicalResult WarpgroupMmaOp::verify() {
+  if (failed(verifySource(*this)))
+    return failure();
+  VectorType acc = getVector(getAccumulators());
+  WarpgroupMmaAttr kind = getKind();
+  int64_t steps = kSlabDepth / kind.getStepDepth();
+  Type f32 = Float32Type::get(getContext());
+  Type i32 = IntegerType::get(getContext(), 32);
+  // warpgroup_c1
+  if (failed(expectType(*this, "accumulators", acc,
+                        {acc.getDimSize(0), kind.getTokens() / 8, 4}, f32)))
+    return failure();
+  // warpgroup_c2
+  if (failed(expectType(*this, "a", getA().getType(),
+                        {acc.getDimSize(0), 1, kind.getNumARegisters()}, i32)))
+    return failure();
+  // warpgroup_c3
+  int64_t step = getStep();
+  if (step < 0 || step >= steps)
+    return emitOpError("expected a step from 0 to ")
+           << steps - 1 << ", got " << step;
+  // warpgroup_c4
+  int64_t rows = getTileRows();
+  if (rows % 8 != 0 || rows < kind.getTokens() || rows > 65536)
+    return emitOpError("expected tile_rows to be a multiple of 8 and at least ")
+           << kind.getTokens() << ", got " << rows;
+  return success();
+}
+
+/// Scales that are converted to f32.
+static LogicalResult verifyScaleFormat(Operation *op,
+                                       const NumberFormat &format) {
+  if (isSixteenBitFloat(format) || format.isF32() || format.isE8M0() ||
+      format == NumberFormat::smallFloat(4, 3) ||
+      format == NumberFormat::smallFloat(5, 2))
+    return success();
+  return op->emitOpError(
+             "expected scales of f32, f16, bf16, e4m3, e5m2 or e8m0, got ")
+         << format.str();
+}
+
 LogicalResult ScaleAccumulateOp::verify() {
   VectorType acc = getVector(getAccumulators());
   VectorType scales = getVector(getScales());
@@ -339,17 +407,20 @@ LogicalResult ScaleAccumulateOp::verify() {
   if (acc.getDimSize(2) != 4)
     return emitOpError("expected accumulators of type vector<UxTx4xf32>, got ")
            << acc;
+  auto partial = cast<VectorType>(getPartial().getType());
+  if (partial.getShape() != acc.getShape())
+    return emitOpError("expected a partial sum of the accumulators' shape, got ")
+           << partial << " and " << acc;
   // fragment_c19
+  if (getScale().getFormat().isF32())
+    group = 2 * group + 1; // its second word
   if (scales.getRank() != 2 || scales.getDimSize(0) != acc.getDimSize(0) ||
       group < 0 || group >= scales.getDimSize(1))
     return emitOpError("expected scales of type vector<")
            << acc.getDimSize(0) << "xGxi32> and a group from 0 to G - 1, got "
            << scales << " and " << group;
   // fragment_c20
-  NumberFormat format = getScale().getFormat();
-  if (!isSixteenBitFloat(format))
-    return emitOpError("expected f16 or bf16 scales, got ") << format.str();
-  return success();
+  return verifyScaleFormat(*this, getScale().getFormat());
 }
 
 //===----------------------------------------------------------------------===//
@@ -413,19 +484,35 @@ LogicalResult ReduceBlocksOp::verify() {
 }
 
 LogicalResult ScaleRowsOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())))
+    return failure();
   if (failed(verifyAccumulators(*this)) ||
       failed(verifyUnits(*this, getVector(getAccumulators()).getDimSize(0))))
     return failure();
-  return verifyFormat(*this);
+  return verifyScaleFormat(*this, getFormat().getFormat());
+}
+
+LogicalResult ScaleOutputOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c8
+  if (getPer() != "tensor" && getPer() != "feature" && getPer() != "token")
+    return emitOpError("expected per tensor, feature or token, got ")
+           << getPer();
+  return success();
 }
 
 LogicalResult AddRowsOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())))
+    return failure();
   if (failed(verifyAccumulators(*this)))
     return failure();
   return verifyFormat(*this);
 }
 
 LogicalResult StoreTileOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())))
+    return failure();
   if (failed(verifyAccumulators(*this)) || failed(verifyFormat(*this)))
     return failure();
   int64_t rows = getTileRows(), columns = getTileColumns();

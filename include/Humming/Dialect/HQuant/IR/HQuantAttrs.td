@@ -86,7 +86,9 @@ def HQuant_QuantTypeAttr : HQuant_Attr<"QuantType", "quant_type"> {
     The format of the codes, the format of the scales, which weights share a
     scale, and the kind of zero points (left out when `none`). A weight is
     `(q - z) * s`; without zero points `z` is `2^(bits-1)` for unsigned codes
-    and 0 for all others.
+    and 0 for all others. Further keys: `global = tensor|channel`, a second f32
+    scale; `phase = [row, column]`, where a shard begins inside its first block;
+    `table = [16 floats]`, what codes of at most 4 bits stand for.
 
     ```mlir
     #hquant.quant_type<u4, scale = bf16, group = 128>
@@ -186,7 +188,7 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
 
     | key | meaning |
     |---|---|
-    | `mma` | instruction, `m16n8k8` or `m16n8k16` |
+    | `mma` | instruction, `m16n8k16`, `m16n8k8`, `m16n8k32`, `m16n8k64`, `m8n8k16` or `wgmma` |
     | `block` | block tile `[N, M, K]`; K is what one stage holds |
     | `warp` | warp tile `[N, M]` |
     | `warps_k` | warps that share the K of a stage |

@@ -16,14 +16,37 @@ include "mlir/IR/AttrTypeBase.td"
 def HQuant_SyncMmaAttr : AttrDef<HQuant_Dialect, "SyncMma", [
     DeclareAttrInterfaceMethods<HQuant_MmaAttrInterface>]> {
   let mnemonic = "sync_mma";
-  let summary = "a warp-wide mma.sync with 16-bit operands and f32 accumulators";
+  let summary = "a warp-wide mma.sync with f32 or s32 accumulators";
   let description = [{
-    `#hquant.sync_mma<m16n8k16, bf16>`: the shape (`m16n8k16` on sm_80 and later,
-    `m16n8k8` on sm_75, which emits two instructions a step) and the format of
-    both operands (`f16` or `bf16`; `m16n8k8` takes `f16` only).
+    `#hquant.sync_mma<m16n8k16, bf16>`: the shape and the format of both operands.
+
+    | shape | operands | instructions a step |
+    |---|---|---|
+    | `m16n8k16` | `f16`, `bf16` | 1 |
+    | `m16n8k8` | `f16` | 2 |
+    | `m16n8k32` | `s8`, `e4m3`, `e5m2` | 1 |
+    | `m8n8k16` | `s8` | 4 |
+    | `m16n8k64` | `s4` | 1 |
+
+    Sums of integers are s32, all others f32.
   }];
   let parameters = (ins "::humming::MmaKind":$shape,
                         "::humming::NumberFormat":$operand);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def HQuant_WarpgroupMmaAttr : AttrDef<HQuant_Dialect, "WarpgroupMma", [
+    DeclareAttrInterfaceMethods<HQuant_MmaAttrInterface>]> {
+  let mnemonic = "warpgroup_mma";
+  let summary = "wgmma m64nNk16 with weights in registers and f32 accumulators";
+  let description = [{
+    `#hquant.warpgroup_mma<128, bf16>`: 64 features (16 a warp of four) by 128 tokens
+    (a multiple of 8, at most 256) by 16, operands `f16` or `bf16`. A is the register
+    fragment of the step, B a K-major tile in shared memory with 128-byte swizzle.
+    The instruction is asynchronous: see `hquant.warpgroup_mma`.
+  }];
+  let parameters = (ins "int64_t":$tokens, "::humming::NumberFormat":$operand);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -38,6 +38,9 @@ def HQuant_ScaleTensor : TensorRankOf<[AnyFloat, AnySignlessInteger], [2, 3]>;
 // matmul
 //===----------------------------------------------------------------------===//
 
+/// 8- and 4-bit integers are codes of s8 and s4.
+def HQuant_ActivationTensor : TensorRankOf<[AnyFloat, I8, I<4>], [2]>;
+
 def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
   let summary = "activations times quantized weights";
   let description = [{
@@ -61,6 +64,12 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     | `scales` | `tensor<N x ceil(K/g) x scale type>` | `role = scales` |
     | `zero_points` | the scales' shape, of `i{bits}` or the scale type | `role = zero_points` |
     | `bias` | `tensor<Nx{f16,bf16}>`, the result's type | |
+    | `global_scales` | `tensor<1xf32>` or `tensor<Nxf32>`, as `quant_type` says | |
+    | `activation_scales` | `tensor<1xf32>` or `tensor<Mxf32>`, as `activation_scale` says | |
+
+    Activations of 8 and 4 bits (`f8E4M3FN`, `f8E5M2`, `i8`, `i4`) have scales, one
+    for all (`tensor`) or one a token (`token`); `result` is multiplied by them and
+    by the global scales before the bias is added. Both are given after the bias.
 
     Every extent may be dynamic. Weights, scales and zero points are either all
     logical or all packed. `lowering_config` says how (stage 2).
@@ -73,25 +82,43 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins
-    HQuant_FloatTensor:$activations,
+    HQuant_ActivationTensor:$activations,
     HQuant_WeightTensor:$weights,
     HQuant_ScaleTensor:$scales,
     Optional<HQuant_ScaleTensor>:$zero_points,
     Optional<TensorRankOf<[AnyFloat], [1]>>:$bias,
+    Optional<TensorRankOf<[F32], [1]>>:$global_scales,
+    Optional<TensorRankOf<[F32], [1]>>:$activation_scales,
     HQuant_QuantTypeAttr:$quant_type,
-    OptionalAttr<HQuant_LoweringConfigAttr>:$lowering_config);
+    OptionalAttr<HQuant_LoweringConfigAttr>:$lowering_config,
+    OptionalAttr<StrAttr>:$activation_scale);
   let results = (outs HQuant_FloatTensor:$result);
   let assemblyFormat = [{
     $activations `,` $weights `scales` `(` $scales `:` type($scales) `)`
     (`zero_points` `(` $zero_points^ `:` type($zero_points) `)`)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
+    (`global_scales` `(` $global_scales^ `:` type($global_scales) `)`)?
+    (`activation_scales` `(` $activation_scales^ `:` type($activation_scales) `)`)?
     `quant_type` `=` $quant_type
     (`lowering_config` `=` $lowering_config^)?
     attr-dict `:` type($activations) `,` type($weights) `->` type($result)
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+  let builders = [
+    // 16-bit activations, one level of scales.
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$activations,
+        "::mlir::Value":$weights, "::mlir::Value":$scales,
+        "::mlir::Value":$zero_points, "::mlir::Value":$bias,
+        "::humming::hquant::QuantTypeAttr":$quant_type,
+        "::humming::hquant::LoweringConfigAttr":$lowering_config), [{
+      build($_builder, $_state, result, activations, weights, scales, zero_points,
+            bias, ::mlir::Value(), ::mlir::Value(), quant_type, lowering_config,
+            ::mlir::StringAttr());
+    }]>];
   let extraClassDeclaration = [{
+    /// The format of the activations' element type.
+    ::humming::NumberFormat getActivationFormat();
     /// Whether weights, scales and zero points are in the packed layout.
     bool isPacked();
     /// M, N and K as far as the types tell; ShapedType::kDynamic otherwise.

@@ -51,6 +51,10 @@ class HQuant_Fragment<list<int> ranks, Type element, string what>
 def HQuant_Words : HQuant_Fragment<[2, 3], I32, "a fragment of i32 registers">;
 def HQuant_Accumulators
     : HQuant_Fragment<[3], F32, "a fragment of f32 accumulators">;
+// Sums of integers are i32 until a scale is multiplied in.
+def HQuant_Sums : AnyTypeOf<[
+    HQuant_Accumulators,
+    HQuant_Fragment<[3], I32, "a fragment of i32 accumulators">]>;
 def HQuant_GlobalPointer : LLVM_PointerInAddressSpace<1>;
 
 //===----------------------------------------------------------------------===//
@@ -96,7 +100,9 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
   let description = HQuant_copyText # [{
 
     `async` copies belong to the thread's current cp.async group and are visible
-    after `wait_copies` and a barrier; others after a barrier.
+    after `wait_copies` and a barrier; others after a barrier. The source of an
+    `independent` copy is written by no kernel that may still run, so it may be
+    issued before `grid_wait`.
 
     ```mlir
     hquant.copy_tile %x[%row, %col] bounds [%m, %k] stride %ldx to %tile[%stage]
@@ -109,7 +115,8 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
       I32:$rowBound, I32:$columnBound, I32:$stride,
       HQuant_WorkgroupBytes:$dest, Optional<I32>:$stage,
       I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
-      I64Attr:$granule, I64Attr:$threads, UnitAttr:$swizzle, UnitAttr:$async);
+      I64Attr:$granule, I64Attr:$threads, UnitAttr:$swizzle, UnitAttr:$async,
+      UnitAttr:$independent);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
     `stride` $stride `to` $dest (`[` $stage^ `]`)? attr-dict `:`
@@ -159,6 +166,27 @@ def HQuant_PutTileOp : HQuant_CopyBase<"put_tile", [
   let hasVerifier = 1;
 }
 
+def HQuant_GridStartOp : HQuant_TileOp<"grid_start", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "let the next kernel of the stream start early";
+  let description = [{
+    Once every block has come here, blocks of a next kernel that waits by itself
+    (`grid_wait`) may start on what this kernel leaves free.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def HQuant_GridWaitOp : HQuant_TileOp<"grid_wait", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait for the kernels before this one";
+  let description = [{
+    Returns when they have finished and their writes are visible. Before it, a kernel
+    may only read what none of them writes, and write nothing. Free where the kernel
+    was launched in the ordinary way.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def HQuant_CommitCopiesOp : HQuant_TileOp<"commit_copies", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "close the thread's current group of asynchronous copies";
@@ -183,10 +211,13 @@ def HQuant_LoadWeightsOp : HQuant_TileOp<"load_weights", [
     Reads, for the U units of 16 rows from unit `unit` of the block's tile and for
     slab `slab` of the stage, the b words of each unit that belong to this lane, in
     plane order (see the packed layout in docs/HQuant.md). `slabs` is the number of
-    slabs in the tile. All units lie in one strip of 64 rows.
+    slabs in the tile. With `unit_stride` 1 all units lie in one strip of 64 rows;
+    with 4 they are the same unit of U consecutive strips, as a warp of a warpgroup
+    holds them.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
-      I32:$unit, I32:$slab, I64Attr:$slabs);
+      I32:$unit, I32:$slab, I64Attr:$slabs,
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
   let results = (outs HQuant_Words:$words);
   let assemblyFormat = [{
     $tile (`[` $stage^ `]`)? `unit` $unit `slab` $slab attr-dict `:` type($tile)
@@ -219,10 +250,12 @@ def HQuant_LoadScalesOp : HQuant_TileOp<"load_scales", [
     Reads, for U units from unit `unit` and G groups from `group` of the tile
     (groups x strips x 64 elements of `element_bits` bits), the value of row g in
     the low half and of row g + 8 in the high half of each word (8-bit elements:
-    low two bytes). `strips` is the number of strips in the tile.
+    low two bytes). `strips` is the number of strips in the tile, `unit_stride` that
+    of `load_weights`.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
-      I32:$unit, I32:$group, I64Attr:$strips, I64Attr:$element_bits);
+      I32:$unit, I32:$group, I64Attr:$strips, I64Attr:$element_bits,
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
   let results = (outs HQuant_Words:$scales);
   let assemblyFormat = [{
     $tile (`[` $stage^ `]`)? `unit` $unit `group` $group attr-dict `:` type($tile)
@@ -237,7 +270,11 @@ def HQuant_DequantOp : HQuant_TileOp<"dequant", [
   let description = [{
     a = (q - z) * s in the MMA's operand format. Without `zero_points`, unsigned
     codes have z = 2^(bits-1). Without `scales`, s = 1 (they are applied to the
-    accumulators or in the epilogue). Group of step i: i G / S.
+    accumulators or in the epilogue). Group of step i: i G / S. The fragment may be
+    of the steps from `first_step` alone. With a `table` of 16 values, q is the
+    table's value of the code. `native_convert` lets the lowering use cvt from 8-bit
+    floats. Operands of 8 and 4 bits may come out smaller by a power of two, which
+    `scale_accumulate` and `scale_rows` pay back (their `exponent`).
 
     ```mlir
     %a = hquant.dequant %words scales(%s : vector<1x1xi32>)
@@ -248,8 +285,9 @@ def HQuant_DequantOp : HQuant_TileOp<"dequant", [
   }];
   let arguments = (ins HQuant_Words:$words, Optional<HQuant_Words>:$scales,
       Optional<HQuant_Words>:$zeroPoints, HQuant_FormatAttr:$weight,
-      HQuant_SyncMmaAttr:$mma, HQuant_FormatAttr:$scale,
-      UnitAttr:$float_zero_points);
+      HQuant_MmaAttrInterface:$mma, HQuant_FormatAttr:$scale,
+      UnitAttr:$float_zero_points, DefaultValuedAttr<I64Attr, "0">:$first_step,
+      OptionalAttr<DenseF32ArrayAttr>:$table, UnitAttr:$native_convert);
   let results = (outs HQuant_Words:$fragment);
   let assemblyFormat = [{
     $words (`scales` `(` $scales^ `:` type($scales) `)`)?
@@ -267,9 +305,9 @@ def HQuant_MmaOp : HQuant_TileOp<"mma", [Pure,
     pair of unit and token tile.
   }];
   let arguments = (ins HQuant_Words:$a, HQuant_Words:$b,
-      HQuant_Accumulators:$accumulators, HQuant_SyncMmaAttr:$kind,
+      HQuant_Sums:$accumulators, HQuant_SyncMmaAttr:$kind,
       I64Attr:$first_step, I64Attr:$last_step);
-  let results = (outs HQuant_Accumulators:$result);
+  let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $accumulators `steps` $first_step `to` $last_step
     attr-dict `:` type($a) `,` type($b) `,` type($accumulators)
@@ -277,20 +315,70 @@ def HQuant_MmaOp : HQuant_TileOp<"mma", [Pure,
   let hasVerifier = 1;
 }
 
+def HQuant_WarpgroupMmaOp : HQuant_TileOp<"warpgroup_mma", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "start the multiplication of one step by a warpgroup, B from shared memory";
+  let description = [{
+    Issues one wgmma a unit of 64 features (four warps with 16 each) for step `step`
+    of slab `slab`, over the tokens from `token` of a swizzled tile of `tile_rows`
+    tokens, as one asynchronous group. The registers of `a` and the accumulators are
+    in flight until `warpgroup_wait`. With `zero`, the accumulators' old values are
+    ignored. The tile must be visible to the async proxy (`fence_async`).
+  }];
+  let arguments = (ins HQuant_Words:$a, HQuant_WorkgroupBytes:$tile,
+      Optional<I32>:$stage, I32:$token, I32:$slab,
+      HQuant_Accumulators:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
+      I64Attr:$step, I64Attr:$tile_rows, UnitAttr:$zero);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $a `,` $tile (`[` $stage^ `]`)? `token` $token `slab` $slab `step` $step `,`
+    $accumulators attr-dict `:` type($a) `,` type($tile) `,` type($accumulators)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_WarpgroupWaitOp : HQuant_TileOp<"warpgroup_wait", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until at most `pending` groups of warpgroup_mma are in flight";
+  let description = [{
+    The result may be read only where `pending` is 0; else it is still in flight and
+    may only be handed to the next `warpgroup_mma`.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `pending` $pending attr-dict `:` type($accumulators)
+  }];
+}
+
+def HQuant_FenceAsyncOp : HQuant_TileOp<"fence_async", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "make this thread's writes to workgroup memory visible to the async proxy";
+  let description = [{
+    Between ordinary or cp.async writes and a `warpgroup_mma` that reads them,
+    followed by a barrier.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def HQuant_ScaleAccumulateOp : HQuant_TileOp<"scale_accumulate", [Pure,
-    AllTypesMatch<["partial", "accumulators", "result"]>]> {
+    AllTypesMatch<["accumulators", "result"]>]> {
   let summary = "result = scale * partial + accumulators, in f32";
   let description = [{
-    Applies the scales of group `group` to the partial sum of that group. The
-    multiply-add rounds once (fma.rn.f32).
+    Applies the scales of group `group`, times 2^`exponent`, to the partial sum of
+    that group. The multiply-add rounds once (fma.rn.f32); an i32 partial sum is
+    converted first. 32-bit scales take two words a group: rows g and g + 8.
   }];
-  let arguments = (ins HQuant_Accumulators:$partial, HQuant_Words:$scales,
+  let arguments = (ins HQuant_Sums:$partial, HQuant_Words:$scales,
       HQuant_Accumulators:$accumulators, I64Attr:$group,
-      HQuant_FormatAttr:$scale);
+      HQuant_FormatAttr:$scale, DefaultValuedAttr<I64Attr, "0">:$exponent);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $partial `,` $scales `,` $accumulators `group` $group attr-dict `:`
-    type($scales) `,` type($accumulators)
+    type($partial) `,` type($scales) `,` type($accumulators)
   }];
   let hasVerifier = 1;
 }
@@ -349,14 +437,35 @@ def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
   let summary = "multiply accumulators by per-channel scales (epilogue)";
   let description = [{
     Reads the packed scales of the rows from feature `feature` (a multiple of 16)
-    below `bound` from global memory and multiplies in f32.
+    below `bound` from global memory and multiplies in f32, by 2^`exponent` too.
+    Unit u begins at `feature` + 16 u `unit_stride`.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$scales, I32:$feature, I32:$bound,
-      HQuant_FormatAttr:$format);
+      HQuant_FormatAttr:$format, DefaultValuedAttr<I64Attr, "1">:$unit_stride,
+      DefaultValuedAttr<I64Attr, "0">:$exponent);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $scales `[` $feature `]` `bound` $bound attr-dict `:`
+    type($accumulators) `,` type($scales)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_ScaleOutputOp : HQuant_TileOp<"scale_output", [
+    AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "multiply accumulators by plain f32 scales (epilogue)";
+  let description = [{
+    Reads f32 scales from global memory: `per` = "tensor", one value; "feature", that
+    of each row, from `index` below `bound`; "token", that of each column, likewise.
+    Unit u begins at `index` + 16 u `unit_stride` with "feature".
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$scales, I32:$index, I32:$bound, StrAttr:$per,
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `,` $scales `[` $index `]` `bound` $bound `per` $per attr-dict `:`
     type($accumulators) `,` type($scales)
   }];
   let hasVerifier = 1;
@@ -367,11 +476,12 @@ def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
   let summary = "add a bias to accumulators (epilogue)";
   let description = [{
     Reads the bias of the rows from feature `feature` below `bound` (plain [N])
-    from global memory and adds in f32.
+    from global memory and adds in f32. Unit u begins at `feature` + 16 u
+    `unit_stride`.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$bias, I32:$feature, I32:$bound,
-      HQuant_FormatAttr:$format);
+      HQuant_FormatAttr:$format, DefaultValuedAttr<I64Attr, "1">:$unit_stride);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $bias `[` $feature `]` `bound` $bound attr-dict `:`
@@ -398,7 +508,8 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
       I32:$columnBound, I32:$stride, I32:$feature, I32:$token,
       HQuant_WorkgroupBytes:$scratch, Optional<I1>:$condition, HQuant_FormatAttr:$format,
       I64Attr:$tile_rows, I64Attr:$tile_columns, I64Attr:$granule,
-      I64Attr:$lanes, I64Attr:$threads);
+      I64Attr:$lanes, I64Attr:$threads,
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
   let assemblyFormat = [{
     $accumulators `to` $dest `[` $row `,` $column `]` `bounds` `[` $rowBound `,`
     $columnBound `]` `stride` $stride `warp` `[` $feature `,` $token `]`
