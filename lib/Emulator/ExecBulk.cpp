@@ -130,6 +130,16 @@ static bool finishLoad(Cluster &cluster, AsyncEvent &e) {
 }
 
 bool runEvent(Cluster &cluster, size_t index) {
+  // Deferred arrivals of a thread happen in order: the first one after a copy
+  // is the one that hands its bytes over.
+  if (cluster.events[index].kind == AsyncEvent::CopyArrive)
+    for (size_t i = 0; i < index; ++i)
+      if (cluster.events[i].kind == AsyncEvent::CopyArrive &&
+          cluster.events[i].warp == cluster.events[index].warp &&
+          (cluster.events[i].lanes & cluster.events[index].lanes)) {
+        index = i;
+        break;
+      }
   AsyncEvent e = std::move(cluster.events[index]);
   cluster.events.erase(cluster.events.begin() + index);
   Warp &w = *cluster.warps[e.warp];

@@ -46,6 +46,10 @@ void movPredHandler(Warp &w, const Inst &inst, uint32_t mask) {
   uint32_t a = *w.pred(o[1]);
   *d = (*d & ~mask) | ((inst.flags ? ~a : a) & mask);
 }
+void movPredImmediateHandler(Warp &w, const Inst &inst, uint32_t mask) {
+  uint32_t *d = w.pred(w.ops(inst)[0]);
+  *d = inst.flags ? *d | mask : *d & ~mask;
+}
 /// mov.b32 d, {lo, hi}: flags = bits per element.
 void packHandler(Warp &w, const Inst &inst, uint32_t mask) {
   const Operand *o = w.ops(inst);
@@ -563,9 +567,9 @@ void decodeMove(Decoder &d) {
     inst.flags = from.negated;
     d.dst(to, ty);
     if (from.kind == POperand::Imm) {
-      // mov.pred p, 1: compare of constants is not needed, p or !p is.
-      d.out.push_back(d.out[0]);
-      return d.unsupported("immediate 'mov.pred'");
+      inst.fn = movPredImmediateHandler;
+      inst.flags = from.bits != 0;
+      return d.finishModifiers();
     }
     d.src(from, ty);
     return d.finishModifiers();

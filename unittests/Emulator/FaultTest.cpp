@@ -1,5 +1,5 @@
 //===- FaultTest.cpp - Errors name the fault, the place and the other side -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
