@@ -192,7 +192,21 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     // scales away.
     bool adjacent = op.getUnitStride() == 1;
     SmallVector<SmallVector<Value>> words;
-    for (int64_t u = 0; u < units; ++u) {
+    if (adjacent && bytes > 1) { // accesses as wide as the layout allows
+      int64_t count = units * wordsOfUnit;
+      SmallVector<Value> all = lb.choose(
+          lb.ult(feature, bound), SmallVector<Value>(count, lb.c(0)), [&] {
+            SmallVector<Value> loaded;
+            for (int64_t at = 0; at < count; at += 4)
+              loaded.append(lb.loadWords(lb.offset(pointer, 4 * at),
+                                         std::min<int64_t>(count - at, 4),
+                                         lb.i32()));
+            return loaded;
+          });
+      for (int64_t u = 0; u < units; ++u)
+        words.emplace_back(ArrayRef(all).slice(u * wordsOfUnit, wordsOfUnit));
+    }
+    for (int64_t u = words.size(); u < units; ++u) {
       int64_t at = adjacent ? 2 * u * bytes : 64 * u * bytes;
       Value first = lb.add(feature, adjacent ? 0 : 64 * u);
       words.push_back(lb.choose(

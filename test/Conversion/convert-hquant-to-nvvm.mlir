@@ -319,7 +319,7 @@ gpu.module @scale_accumulate_module {
   gpu.func @scale_accumulate(%p: !llvm.ptr<1>, %row: i32, %column: i32, %m: i32, %k: i32, %ld: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
     %c = arith.constant dense<0.0> : vector<1x2x4xf32>
     %s0 = arith.constant dense<1> : vector<1x2xi32>
-    %r = hquant.scale_accumulate %c, %s0, %c group 1 {scale = #hquant.format<bf16>} : vector<1x2xi32>, vector<1x2x4xf32>
+    %r = hquant.scale_accumulate %c, %s0, %c group 1 {scale = #hquant.format<bf16>} : vector<1x2x4xf32>, vector<1x2xi32>, vector<1x2x4xf32>
     %u = vector.extract %r[0, 1, 3] : f32 from vector<1x2x4xf32>
     llvm.store %u, %p : f32, !llvm.ptr<1>
     gpu.return

@@ -26,7 +26,7 @@ func.func @f32(%x: tensor<?x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16
 // -----
 
 func.func @tensor_scale(%x: tensor<?x128xf16>, %w: tensor<64x128xi4>, %s: tensor<1x1xf16>) -> tensor<?x64xf16> {
-  // expected-error @+1 {{rule P6: expected a scale for a whole row}}
+  // expected-error @+1 {{expected one scale per row (group or channel) to pack}}
   %c = hquant.matmul %x, %w scales(%s : tensor<1x1xf16>) quant_type = <u4, scale = f16, tensor>
          : tensor<?x128xf16>, tensor<64x128xi4> -> tensor<?x64xf16>
   return %c : tensor<?x64xf16>

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 func.func @matmul_c1(%x: tensor<4x128xf32>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) {
-  // expected-error @+1 {{expected activations of f16 or bf16, got 'f32'}}
+  // expected-error @+1 {{expected activations of f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, got 'f32'}}
   %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>) quant_type = <u4, scale = f16, group = 128>
          : tensor<4x128xf32>, tensor<64x128xi4> -> tensor<4x64xf16>
   return

@@ -339,8 +339,8 @@ func.func @fragment_c4_negative(%t: memref<4096xi8, #gpu.address_space<workgroup
 // -----
 
 func.func @fragment_c5(%t: memref<4096xi8, #gpu.address_space<workgroup>>, %i: i32) {
-  // expected-error @+1 {{expected a fragment of type vector<Tx4x2xi32>, got 'vector<2x2x2xi32>'}}
-  %r = hquant.load_activations %t token %i slab %i {tile_rows = 16} : memref<4096xi8, #gpu.address_space<workgroup>> -> vector<2x2x2xi32>
+  // expected-error @+1 {{expected a fragment of type vector<TxSx2xi32> with 4, 2 or 1 steps (16-, 8- or 4-bit activations), got 'vector<2x3x2xi32>'}}
+  %r = hquant.load_activations %t token %i slab %i {tile_rows = 16} : memref<4096xi8, #gpu.address_space<workgroup>> -> vector<2x3x2xi32>
   return
 }
 
@@ -371,7 +371,7 @@ func.func @fragment_c7(%t: memref<4096xi8, #gpu.address_space<workgroup>>, %i: i
 // -----
 
 func.func @fragment_c8(%t: memref<4096xi8, #gpu.address_space<workgroup>>, %i: i32) {
-  // expected-error @+1 {{expected scales of type vector<UxGxi32> with 1, 2 or 4 groups, got 'vector<1x3xi32>'}}
+  // expected-error @+1 {{expected scales of type vector<UxGxi32> with 1, 2 or 4 groups (of two words with 32 bits), got 'vector<1x3xi32>'}}
   %r = hquant.load_scales %t unit %i group %i {strips = 1, element_bits = 16} : memref<4096xi8, #gpu.address_space<workgroup>> -> vector<1x3xi32>
   return
 }
@@ -387,7 +387,7 @@ func.func @fragment_c2_scales(%t: memref<4096xi8, #gpu.address_space<workgroup>>
 // -----
 
 func.func @fragment_c9(%t: memref<4096xi8, #gpu.address_space<workgroup>>, %i: i32) {
-  // expected-error @+1 {{expected element_bits 8 or 16, got 4}}
+  // expected-error @+1 {{expected element_bits 8, 16 or 32, got 4}}
   %r = hquant.load_scales %t unit %i group %i {strips = 1, element_bits = 4} : memref<4096xi8, #gpu.address_space<workgroup>> -> vector<1x1xi32>
   return
 }
@@ -538,7 +538,7 @@ func.func @fragment_c18_negative(%a: vector<1x4x4xi32>, %b: vector<1x4x2xi32>, %
 
 func.func @fragment_c16_scale(%s: vector<1x2xi32>, %c: vector<1x1x2xf32>) {
   // expected-error @+1 {{expected accumulators of type vector<UxTx4xf32>, got 'vector<1x1x2xf32>'}}
-  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<f16>} : vector<1x2xi32>, vector<1x1x2xf32>
+  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<f16>} : vector<1x1x2xf32>, vector<1x2xi32>, vector<1x1x2xf32>
   return
 }
 
@@ -546,7 +546,7 @@ func.func @fragment_c16_scale(%s: vector<1x2xi32>, %c: vector<1x1x2xf32>) {
 
 func.func @fragment_c19(%s: vector<1x2xi32>, %c: vector<1x1x4xf32>) {
   // expected-error @+1 {{expected scales of type vector<1xGxi32> and a group from 0 to G - 1, got 'vector<1x2xi32>' and 2}}
-  %d = hquant.scale_accumulate %c, %s, %c group 2 {scale = #hquant.format<f16>} : vector<1x2xi32>, vector<1x1x4xf32>
+  %d = hquant.scale_accumulate %c, %s, %c group 2 {scale = #hquant.format<f16>} : vector<1x1x4xf32>, vector<1x2xi32>, vector<1x1x4xf32>
   return
 }
 
@@ -554,7 +554,7 @@ func.func @fragment_c19(%s: vector<1x2xi32>, %c: vector<1x1x4xf32>) {
 
 func.func @fragment_c19_negative(%s: vector<1x2xi32>, %c: vector<1x1x4xf32>) {
   // expected-error @+1 {{expected scales of type vector<1xGxi32> and a group from 0 to G - 1, got 'vector<1x2xi32>' and -1}}
-  %d = hquant.scale_accumulate %c, %s, %c group -1 {scale = #hquant.format<f16>} : vector<1x2xi32>, vector<1x1x4xf32>
+  %d = hquant.scale_accumulate %c, %s, %c group -1 {scale = #hquant.format<f16>} : vector<1x1x4xf32>, vector<1x2xi32>, vector<1x1x4xf32>
   return
 }
 
@@ -562,15 +562,15 @@ func.func @fragment_c19_negative(%s: vector<1x2xi32>, %c: vector<1x1x4xf32>) {
 
 func.func @fragment_c19_units(%s: vector<2x2xi32>, %c: vector<1x1x4xf32>) {
   // expected-error @+1 {{expected scales of type vector<1xGxi32> and a group from 0 to G - 1, got 'vector<2x2xi32>' and 0}}
-  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<f16>} : vector<2x2xi32>, vector<1x1x4xf32>
+  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<f16>} : vector<1x1x4xf32>, vector<2x2xi32>, vector<1x1x4xf32>
   return
 }
 
 // -----
 
 func.func @fragment_c20(%s: vector<1x2xi32>, %c: vector<1x1x4xf32>) {
-  // expected-error @+1 {{expected f16 or bf16 scales, got e8m0}}
-  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<e8m0>} : vector<1x2xi32>, vector<1x1x4xf32>
+  // expected-error @+1 {{expected scales of f32, f16, bf16, e4m3, e5m2 or e8m0, got e3m2}}
+  %d = hquant.scale_accumulate %c, %s, %c group 0 {scale = #hquant.format<e3m2>} : vector<1x1x4xf32>, vector<1x2xi32>, vector<1x1x4xf32>
   return
 }
 
@@ -669,8 +669,8 @@ func.func @fragment_c2_rows(%p: !llvm.ptr<1>, %i: i32, %c: vector<3x2x4xf32>) {
 // -----
 
 func.func @epilogue_c3_scale(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>) {
-  // expected-error @+1 {{expected format f16 or bf16, got e4m3}}
-  %d = hquant.scale_rows %c, %p[%i] bound %i {format = #hquant.format<e4m3>} : vector<1x2x4xf32>, !llvm.ptr<1>
+  // expected-error @+1 {{expected scales of f32, f16, bf16, e4m3, e5m2 or e8m0, got e2m1}}
+  %d = hquant.scale_rows %c, %p[%i] bound %i {format = #hquant.format<e2m1>} : vector<1x2x4xf32>, !llvm.ptr<1>
   return
 }
 

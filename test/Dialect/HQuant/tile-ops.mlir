@@ -49,8 +49,8 @@ func.func @fragments(%i: i32, %tile: !tile, %staged: !staged, %c: vector<2x2x4xf
   // CHECK: %[[D:.*]] = hquant.mma %[[A]], %[[B]], %{{.*}} steps 0 to 2 {kind = #hquant.sync_mma<m16n8k16, bf16>} : vector<2x4x4xi32>, vector<2x4x2xi32>, vector<2x2x4xf32>
   %d = hquant.mma %a, %b, %c steps 0 to 2 {kind = #hquant.sync_mma<m16n8k16, bf16>}
       : vector<2x4x4xi32>, vector<2x4x2xi32>, vector<2x2x4xf32>
-  // CHECK: hquant.scale_accumulate %[[D]], %[[S]], %{{.*}} group 1 {scale = #hquant.format<bf16>} : vector<2x2xi32>, vector<2x2x4xf32>
-  %e = hquant.scale_accumulate %d, %s, %c group 1 {scale = #hquant.format<bf16>} : vector<2x2xi32>, vector<2x2x4xf32>
+  // CHECK: hquant.scale_accumulate %[[D]], %[[S]], %{{.*}} group 1 {scale = #hquant.format<bf16>} : vector<2x2x4xf32>, vector<2x2xi32>, vector<2x2x4xf32>
+  %e = hquant.scale_accumulate %d, %s, %c group 1 {scale = #hquant.format<bf16>} : vector<2x2x4xf32>, vector<2x2xi32>, vector<2x2x4xf32>
   return %e : vector<2x2x4xf32>
 }
 
