@@ -15,7 +15,7 @@ func.func @decode(%x: tensor<1x4096xf16>, %w: tensor<4096x4096xi4>, %s: tensor<4
 
 // Sixteen tokens, the usual guess.
 // CHECK-LABEL: func @small_batch
-// CHECK: lowering_config = <mma = m16n8k8, block = [256, 16, 128], warp = [32, 16], warps_k = 1, stages = 2, copy = sync, scale = accumulator, split_k = 1>
+// CHECK: lowering_config = <mma = m16n8k8, block = [256, 16, 128], warp = [32, 16], warps_k = 2, stages = 2, copy = sync, scale = accumulator, split_k = 1>
 func.func @small_batch(%x: tensor<16x8192xf16>, %w: tensor<8192x8192xi4>, %s: tensor<8192x64xf16>) -> tensor<16x8192xf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<8192x64xf16>)
          quant_type = <u4, scale = f16, group = 128>
@@ -35,7 +35,7 @@ func.func @prefill(%x: tensor<1024x8192xf16>, %w: tensor<8192x8192xi4>, %s: tens
 
 // M is not known: a small batch is assumed.
 // CHECK-LABEL: func @unknown
-// CHECK: lowering_config = <mma = m16n8k8, block = [64, 16, 128], warp = [32, 16], warps_k = 2, stages = 2, copy = sync, scale = accumulator, split_k = 1>
+// CHECK: lowering_config = <mma = m16n8k8, block = [128, 16, 256], warp = [16, 16], warps_k = 2, stages = 2, copy = sync, scale = accumulator, split_k = 1>
 func.func @unknown(%x: tensor<?x14336xf16>, %w: tensor<4096x14336xi4>, %s: tensor<4096x224xf16>, %z: tensor<4096x224xf16>) -> tensor<?x4096xf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<4096x224xf16>) zero_points(%z : tensor<4096x224xf16>)
          quant_type = <u4, scale = f16, group = 64, zero_point = float>

@@ -80,8 +80,9 @@ TEST(KernelConfig, MissingKeysComeFromTheBase) {
 }
 
 TEST(KernelConfig, ParseErrorsNameTheKey) {
-  EXPECT_EQ(parseError("mma=m16n8k32"),
-            "config key 'mma': expected m16n8k8 or m16n8k16, got 'm16n8k32'");
+  EXPECT_EQ(parseError("mma=m16n8k4"),
+            "config key 'mma': expected m16n8k8, m16n8k16, m16n8k32, m16n8k64, "
+            "m8n8k16 or wgmma, got 'm16n8k4'");
   EXPECT_EQ(parseError("copy=tma"),
             "config key 'copy': expected sync or cp.async, got 'tma'");
   EXPECT_EQ(parseError("scale=none"),
@@ -102,10 +103,10 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
                   .str());
   EXPECT_EQ(parseError("stage=4"),
             "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, got 'stage'");
+            "stages, copy, scale, split_k, early, got 'stage'");
   EXPECT_EQ(parseError("stages=4,"),
             "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, got ''");
+            "stages, copy, scale, split_k, early, got ''");
   EXPECT_EQ(parseError("stages=4,split_k=2,stages=4"),
             "config key 'stages': expected at most once, got it twice");
 }

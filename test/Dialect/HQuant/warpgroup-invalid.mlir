@@ -1,0 +1,60 @@
+// What the verifiers of the warpgroup ops refuse, by number (docs/HQuant.md).
+//
+// RUN: humming-opt %s --split-input-file --verify-diagnostics
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @warpgroup_c1(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x3x4xf32>) {
+  // expected-error @+1 {{expected accumulators of type 'vector<1x4x4xf32>', got 'vector<1x3x4xf32>'}}
+  %x = hquant.warpgroup_mma %a, %t token %i slab %i step 0, %c
+      {kind = #hquant.warpgroup_mma<32, f16>, tile_rows = 32} : vector<1x1x4xi32>, !tile, vector<1x3x4xf32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @warpgroup_c2(%t: !tile, %i: i32, %a: vector<1x4x4xi32>, %c: vector<1x4x4xf32>) {
+  // expected-error @+1 {{expected a of type 'vector<1x1x4xi32>', got 'vector<1x4x4xi32>'}}
+  %x = hquant.warpgroup_mma %a, %t token %i slab %i step 0, %c
+      {kind = #hquant.warpgroup_mma<32, f16>, tile_rows = 32} : vector<1x4x4xi32>, !tile, vector<1x4x4xf32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @warpgroup_c3(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x4x4xf32>) {
+  // expected-error @+1 {{expected a step from 0 to 3, got 4}}
+  %x = hquant.warpgroup_mma %a, %t token %i slab %i step 4, %c
+      {kind = #hquant.warpgroup_mma<32, f16>, tile_rows = 32} : vector<1x1x4xi32>, !tile, vector<1x4x4xf32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @warpgroup_c4(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x4x4xf32>) {
+  // expected-error @+1 {{expected tile_rows to be a multiple of 8 and at least 32, got 24}}
+  %x = hquant.warpgroup_mma %a, %t token %i slab %i step 0, %c
+      {kind = #hquant.warpgroup_mma<32, f16>, tile_rows = 24} : vector<1x1x4xi32>, !tile, vector<1x4x4xf32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @warpgroup_c5(%t: !tile, %i: i32) {
+  // expected-error @+1 {{expected unit_stride 1 or 4, got 2}}
+  %w = hquant.load_weights %t unit %i slab %i {slabs = 2, unit_stride = 2} : !tile -> vector<2x4xi32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected a multiple of 8 tokens, at most 256, got 12}}
+#kind = #hquant.warpgroup_mma<12, f16>
