@@ -118,6 +118,19 @@ std::vector<KernelInfo> Program::kernels() const {
   return list;
 }
 
+std::vector<std::string> Program::unsupportedInstructions() const {
+  std::vector<std::string> list;
+  const Module &m = *implementation->module;
+  for (const Inst &inst : m.code)
+    if (inst.fn == execUnsupported)
+      list.push_back("line " + std::to_string(inst.line) + ": " +
+                     m.strings[inst.aux] + ": " +
+                     (inst.line && inst.line <= m.lines.size()
+                          ? m.lines[inst.line - 1]
+                          : std::string()));
+  return list;
+}
+
 MutableArrayRef<uint8_t> Program::global(StringRef name) {
   for (auto &b : implementation->buffers)
     if (b->name == name)

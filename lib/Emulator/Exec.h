@@ -429,6 +429,7 @@ struct Worker {
   unsigned style = 0;        ///< of scheduling, from the seed
   bool failed = false;
   std::string printed;
+  bool unwaitedCopies = false; ///< a thread ended with cp.async in flight
   void progress() {
     lastProgress = executed;
     spins = 0;

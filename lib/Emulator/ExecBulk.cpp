@@ -225,6 +225,37 @@ bool readMap(Warp &w, uint64_t address, unsigned lane, TensorMap &map) {
   return true;
 }
 
+/// The type of a tensor reduction.
+Ty elementTy(ptx::TensorElement element) {
+  using E = ptx::TensorElement;
+  switch (element) {
+  case E::U8:
+    return Ty::U8;
+  case E::U16:
+    return Ty::U16;
+  case E::U32:
+    return Ty::U32;
+  case E::S32:
+    return Ty::S32;
+  case E::U64:
+    return Ty::U64;
+  case E::S64:
+    return Ty::S64;
+  case E::F16:
+    return Ty::F16;
+  case E::BF16:
+    return Ty::BF16;
+  case E::F64:
+    return Ty::F64;
+  case E::F32:
+  case E::F32Ftz:
+  case E::TF32:
+  case E::TF32Ftz:
+    return Ty::F32;
+  }
+  return Ty::B32;
+}
+
 struct Issue {
   Warp &w;
   const Inst &inst;
@@ -382,6 +413,8 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
       total = map.boxBytes();
       e.fill = ptx::oobFill(map);
       e.tensor = true;
+      if (inst.flags & Reduce)
+        e.ty = elementTy(map.element);
       e.element = uint8_t(map.element);
     } else {
       uint32_t size = w.row<uint32_t>(o[2])[l];
@@ -574,9 +607,7 @@ void decodeBulk(Decoder &d) {
       return d.bad("expected an operation of 'cp.reduce.async.bulk'");
     inst.aux = uint32_t(op);
     inst.ty = d.type();
-    if (tensor)
-      return d.unsupported("'cp.reduce.async.bulk.tensor'");
-    if (inst.ty == Ty::None)
+    if (inst.ty == Ty::None && !tensor) // a tensor map has the type
       return d.bad("expected a type of 'cp.reduce.async.bulk'");
     d.host.function().usesGlobalSync = true;
   }

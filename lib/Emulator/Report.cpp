@@ -238,6 +238,7 @@ Report makeReport(const Launch &launch) {
   std::vector<PcCount> counts(n);
   std::vector<PcMemory> memory(n);
   uint64_t inFlight = 0;
+  bool unwaited = false;
   for (const auto &w : launch.workers) {
     for (size_t i = 0; i < n; ++i) {
       counts[i].issued += w->counts[i].issued;
@@ -254,7 +255,11 @@ Report makeReport(const Launch &launch) {
     }
     inFlight = std::max(inFlight, w->maxAsyncBytes);
     report.printed += w->printed;
+    unwaited |= w->unwaitedCopies;
   }
+  if (unwaited)
+    report.warnings.push_back(
+        "threads ended with cp.async copies that they did not wait for");
   for (size_t i = 0; i < n; ++i)
     if (counts[i].issued)
       addInstruction(report.total, module.code[i], counts[i], memory[i]);

@@ -168,6 +168,8 @@ bool Worker::settle() {
       ++i;
       continue;
     }
+    for (const auto &w : c.warps)
+      unwaitedCopies |= !w->copies.empty();
     // What the async proxy still has to do completes by itself.
     while (!c.events.empty() && !failed)
       runEvent(c, random.below(uint32_t(c.events.size())));

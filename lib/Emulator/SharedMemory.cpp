@@ -264,6 +264,13 @@ Block *resolveShared(Warp &w, uint64_t address, unsigned size, unsigned align,
             int(lane));
     return nullptr;
   }
+  if (b != w.block && b->exited == b->threads) {
+    w.raise(EmulatorFault::OutOfBounds,
+            Twine(what) + " of the shared memory of block " + Twine(b->rank) +
+                " of the cluster, which has exited",
+            int(lane));
+    return nullptr;
+  }
   if (offset & (align - 1)) {
     w.raise(EmulatorFault::Misaligned,
             Twine(what) + " at shared offset " + Twine(offset - SharedBase) +

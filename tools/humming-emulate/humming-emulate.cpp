@@ -71,7 +71,9 @@ cl::opt<bool> noRaces("no-races", cl::desc("do not look for races"),
 cl::opt<bool> noUninit("no-uninitialized",
                        cl::desc("allow reads of unwritten memory"),
                        cl::cat(category));
-cl::opt<bool> listKernels("list", cl::desc("list the kernels and exit"),
+cl::opt<bool> listKernels("list",
+                          cl::desc("list the kernels, and what is not "
+                                   "emulated, and exit"),
                           cl::cat(category));
 
 struct Argument {
@@ -193,6 +195,8 @@ static Error run() {
         outs() << "  " << p.name << ": offset " << p.offset << ", " << p.size
                << " bytes\n";
     }
+    for (const std::string &u : program->unsupportedInstructions())
+      outs() << "not emulated: " << u << '\n';
     return Error::success();
   }
   std::string name = kernelName;

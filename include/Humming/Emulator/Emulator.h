@@ -236,6 +236,9 @@ public:
   Program &operator=(Program &&);
 
   std::vector<KernelInfo> kernels() const;
+  /// "line N: reason: text" for every instruction that would be an error when
+  /// executed because it is not emulated.
+  std::vector<std::string> unsupportedInstructions() const;
   /// Bytes of a .global or .const variable; empty when there is none.
   llvm::MutableArrayRef<uint8_t> global(llvm::StringRef name);
 
