@@ -439,6 +439,7 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
     if (!issue.sharedPlace(sharedAddress, uint32_t(total), align, own, base))
       return;
     w.worker->memory[w.pc].bytes += total;
+    w.worker->memory[w.pc].sectors += (total + 31) / 32;
 
     if (inst.flags & Store) {
       e.group = w.bulkGroup[l];

@@ -203,10 +203,13 @@ static void addInstruction(Counters &to, const Inst &inst, const PcCount &n,
     break;
   case InstClass::Bulk:
     to.bulkBytes += m.bytes;
-    if (inst.flags & BulkStoreFlag)
+    if (inst.flags & BulkStoreFlag) {
       to.globalStoreBytes += m.bytes;
-    else
+      to.globalStoreSectors += m.sectors;
+    } else {
       to.globalLoadBytes += m.bytes;
+      to.globalLoadSectors += m.sectors;
+    }
     break;
   case InstClass::Atomic:
     to.atomics += n.issued;

@@ -1,5 +1,5 @@
 //===- TensorCopyTest.cpp - Tensor maps: swizzles, bounds, multicast, stores -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
