@@ -44,7 +44,7 @@ Mbarrier *findMbarrier(Warp &w, Block &b, uint32_t address, int lane,
        clockAt(w.sync.here, m.initAgent) < m.initClock)) {
     auto error = std::make_unique<EmulatorError>(
         EmulatorFault::Race,
-        (Twine("race: ") + what +
+        (Twine(what) +
          " not ordered after the mbarrier's initialisation, shared offset " +
          Twine(address - SharedBase))
             .str());

@@ -251,8 +251,7 @@ void threadsExited(Warp &w, uint32_t lanes) {
 
 std::unique_ptr<EmulatorError> describeDeadlock(Cluster &cluster,
                                                 const char *why) {
-  auto error = std::make_unique<EmulatorError>(
-      EmulatorFault::Deadlock, (Twine("deadlock: ") + why).str());
+  auto error = std::make_unique<EmulatorError>(EmulatorFault::Deadlock, why);
   bool first = true;
   for (auto &w : cluster.warps) {
     for (const Path &p : w->paths) {

@@ -264,7 +264,7 @@ bool checkGlobal(Warp &w, GlobalBuffer &buffer, uint64_t address, unsigned size,
                        buffer.data + at, next - at);
       if (!same)
         return raceFault(w, address, lane, atPc,
-                         Twine("race: ") + (write ? "write" : "read") +
+                         Twine(write ? "write" : "read") +
                              " not ordered after a write",
                          "the write was here", c.write);
     }
@@ -279,7 +279,7 @@ bool checkGlobal(Warp &w, GlobalBuffer &buffer, uint64_t address, unsigned size,
                            buffer.data + at, next - at);
           if (!same)
             return raceFault(w, address, lane, atPc,
-                             "race: write not ordered after a read",
+                             "write not ordered after a read",
                              "the read was here", r);
         }
     GlobalCell::Touch touch;

@@ -99,7 +99,7 @@ struct Checker {
             !std::memcmp(newBytes, b.shared.bytes.data() + address, size);
         if (!sameValue)
           return fail(EmulatorFault::Race,
-                      Twine("race: ") + (a.write ? "write" : "read") +
+                      Twine(a.write ? "write" : "read") +
                           (a.async ? " by an async operation" : "") +
                           " not ordered after a write",
                       "the write was here", c.wAgent, c.wLane, c.wPc);
@@ -131,8 +131,7 @@ struct Checker {
         agent == a.agent)
       return true;
     return fail(EmulatorFault::Race,
-                Twine("race: write") +
-                    (a.async ? " by an async operation" : "") +
+                Twine("write") + (a.async ? " by an async operation" : "") +
                     " not ordered after a read",
                 "the read was here", agent, lane, pc);
   }
