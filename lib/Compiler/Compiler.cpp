@@ -10,6 +10,7 @@
 #include "CodeGen.h"
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
 #include "Humming/InitAll.h"
+#include "Humming/Target/Fallback.h"
 #include "Humming/Transforms/Pipelines.h"
 #include "Humming/Version.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -289,10 +290,19 @@ Compiler::compile(const MatmulProblem &given, const CompileOptions &options) {
     return target.takeError();
   MatmulProblem problem = given;
   problem.deriveDivisors();
-  if (llvm::Error error = checkProblem(problem, **target))
-    return std::move(error);
-
   CompileResult result;
+  std::string fallbackNote;
+  if (options.fallback) {
+    llvm::Expected<ResolvedProblem> resolved =
+        resolveFallback(problem, **target);
+    if (!resolved)
+      return resolved.takeError();
+    problem = resolved->problem;
+    fallbackNote = resolved->note;
+  } else if (llvm::Error error = checkProblem(problem, **target)) {
+    return std::move(error);
+  }
+
   StepTimer timer(result.times);
   if (!state) {
     state = std::make_unique<State>();
@@ -379,8 +389,12 @@ Compiler::compile(const MatmulProblem &given, const CompileOptions &options) {
   result.ptx = std::move(*ptx);
   result.launch = describeLaunch(problem, result.config, name, options.chip,
                                  ptxVersion, sharedBytes);
+  if (!fallbackNote.empty())
+    result.launch.notes.push_back(fallbackNote);
   if (auto error = result.launch.verify())
     return std::move(error);
   result.remarks = diagnostics.remarks;
+  if (!fallbackNote.empty())
+    result.remarks.push_back("HummingFallback: " + fallbackNote);
   return result;
 }

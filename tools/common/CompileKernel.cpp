@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompileKernel.h"
+#include "Humming/Target/Fallback.h"
 #include "Humming/Compiler/Compiler.h"
 #include "Humming/Runtime/JitLink.h"
 #include "llvm/Support/WithColor.h"
@@ -52,8 +53,17 @@ static std::string problemText(const MatmulProblem &problem) {
 }
 
 Expected<KernelArtifacts>
-KernelCompiler::compile(const MatmulProblem &problem, const TargetInfo &target,
+KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
                         const std::optional<KernelConfig> &wanted) {
+  MatmulProblem problem = given;
+  if (fallback) {
+    Expected<ResolvedProblem> resolved = resolveFallback(given, target);
+    if (!resolved)
+      return resolved.takeError();
+    problem = resolved->problem;
+    if (!resolved->note.empty())
+      warn(resolved->note);
+  }
   KernelConfig config;
   if (wanted) {
     config = *wanted;
@@ -83,7 +93,11 @@ KernelCompiler::compile(const MatmulProblem &problem, const TargetInfo &target,
   }
 
   CacheKey key;
-  key.problem = problemText(problem);
+  // A fallback is in the launch description's notes.
+  key.problem = problemText(problem) +
+                (problem.activation == given.activation
+                     ? ""
+                     : " for " + given.activation.str());
   key.config = config.str();
   key.chip = target.chip.str();
   key.ptxVersion = requiredPtxVersion(problem, config, target);
@@ -102,8 +116,9 @@ KernelCompiler::compile(const MatmulProblem &problem, const TargetInfo &target,
         CompileOptions options;
         options.chip = target.chip.str();
         options.config = config.str();
+        options.fallback = fallback;
         Expected<CompileResult> result =
-            state->compiler.compile(problem, options);
+            state->compiler.compile(given, options);
         if (!result)
           return result.takeError();
         for (const StepTime &step : result->times)

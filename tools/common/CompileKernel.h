@@ -35,6 +35,9 @@ public:
   compile(const MatmulProblem &problem, const TargetInfo &target,
           const std::optional<KernelConfig> &config);
 
+  /// Take the next activation format where the chip lacks one.
+  bool fallback = false;
+
   CacheCounters counters() const { return cache->counters(); }
 
   /// One step of the last compile and its wall time in milliseconds.

@@ -132,6 +132,7 @@ KernelSource::compileFor(Shape shape, int64_t m, const QuantType *weight) {
   Expected<const TargetInfo *> target = flags.target();
   if (!target)
     return target.takeError();
+  compiler->fallback = flags.fallback;
   Expected<MatmulProblem> problem = flags.problem(shape, m);
   if (!problem)
     return problem.takeError();

@@ -95,7 +95,11 @@ ProblemFlags::ProblemFlags()
                           "be left out"),
                  cl::value_desc("key=value,..."), cl::cat(category)),
       bias("bias", cl::desc("Add a bias, in the output's format"),
-           cl::cat(category)) {}
+           cl::cat(category)),
+      fallback("fallback",
+               cl::desc("Take the next activation format where the chip lacks "
+                        "the given one, with a warning"),
+               cl::cat(category)) {}
 
 static Error parseFormat(StringRef flag, StringRef text, NumberFormat &out) {
   Expected<NumberFormat> format = NumberFormat::parse(text);

@@ -110,6 +110,7 @@ Expected<Output> makeOutput(Artifact artifact, const MatmulProblem &problem,
     wanted = *parsed;
   }
   KernelCompiler compiler(!noCache);
+  compiler.fallback = flags.fallback;
   Expected<KernelArtifacts> kernel = compiler.compile(problem, target, wanted);
   if (!kernel)
     return kernel.takeError();

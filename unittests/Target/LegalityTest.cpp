@@ -93,7 +93,7 @@ TEST(CheckProblem, P2Activation) {
   EXPECT_EQ(problemError(p),
             "rule P2: expected scales for e4m3 activations, got none");
   p.activationScale = ActivationScaleKind::Token;
-  EXPECT_EQ(problemError(p), "");
+  EXPECT_EQ(problemError(p, "sm_89"), "");
   p.activation = NumberFormat::bf16();
   EXPECT_EQ(problemError(p),
             "rule P2: expected no scales for bf16 activations, got token");
@@ -137,9 +137,9 @@ TEST(CheckProblem, P4Weight) {
   p.activation = NumberFormat::smallFloat(4, 3);
   p.activationScale = ActivationScaleKind::Token;
   p.weight.weight = NumberFormat::unsignedInt(5);
-  EXPECT_EQ(problemError(p), "");
+  EXPECT_EQ(problemError(p, "sm_89"), "");
   p.weight.zeroPoint = ZeroPointKind::Integer;
-  EXPECT_EQ(problemError(p),
+  EXPECT_EQ(problemError(p, "sm_89"),
             "rule P4: expected integers up to 16, which e4m3 holds exactly, "
             "after zero points, got u5");
 }

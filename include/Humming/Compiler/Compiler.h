@@ -31,6 +31,10 @@ struct CompileOptions {
   std::string config;
   /// Name of the kernel; empty: made from the problem (`kernelName`).
   std::string name;
+  /// Where the chip lacks the activation's format, take the next one of
+  /// Humming/Target/Fallback.h in place of an error; a remark and a note in the
+  /// launch description say so.
+  bool fallback = false;
   /// Fill CompileResult::remarks with why the config was chosen.
   bool explain = false;
   /// The last stage wanted: 1 to 4, or 5 for PTX. Earlier stops save time.
