@@ -156,7 +156,9 @@ static MatmulOp replaceUser(RewriterBase &rewriter, MatmulOp op,
   auto fused = MatmulOp::create(
       rewriter, rewriter.getFusedLoc({op.getLoc(), user->getLoc()}), type,
       op.getActivations(), op.getWeights(), op.getScales(), op.getZeroPoints(),
-      bias, op.getQuantTypeAttr(), op.getLoweringConfigAttr());
+      bias, op.getGlobalScales(), op.getActivationScales(),
+      op.getQuantTypeAttr(), op.getLoweringConfigAttr(),
+      op.getActivationScaleAttr());
   fused->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceOp(user, fused);
   rewriter.eraseOp(op);

@@ -99,7 +99,12 @@ ProblemFlags::ProblemFlags()
       fallback("fallback",
                cl::desc("Take the next activation format where the chip lacks "
                         "the given one, with a warning"),
-               cl::cat(category)) {}
+               cl::cat(category)),
+      batchInvariant(
+          "batch-invariant",
+          cl::desc("Choose the config without regard to --m: a token's results "
+                   "have the same bits in every batch"),
+          cl::cat(category)) {}
 
 static Error parseFormat(StringRef flag, StringRef text, NumberFormat &out) {
   Expected<NumberFormat> format = NumberFormat::parse(text);
@@ -168,7 +173,8 @@ Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
   problem.hasBias = bias;
   problem.n = shape.n;
   problem.k = shape.k;
-  problem.m = m;
+  // One config for all batches; the order of a token's sums is the config's.
+  problem.m = batchInvariant ? 0 : m;
   if (shape.n > 0 && shape.k > 0)
     problem.deriveDivisors();
   return problem;

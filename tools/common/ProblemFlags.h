@@ -10,7 +10,8 @@
 //
 //   --chip sm_90 --a bf16 --w u4 --scale bf16 --group 128
 //   --zero-point none|int|float --global none|tensor|channel --table nf4|fp4
-//   --a-scale none|tensor|token --c bf16 [--bias] [--fallback] --n N --k K [--m M,...]
+//   --a-scale none|tensor|token --c bf16 [--bias] [--fallback]
+//   [--batch-invariant] --n N --k K [--m M,...]
 //   [--config STRING]
 //
 // A tool makes one ProblemFlags in main() before it parses its command line.
@@ -60,7 +61,7 @@ public:
   llvm::cl::OptionCategory category;
   llvm::cl::opt<std::string> chip, activation, activationScale, weight, table,
       scale, group, zeroPoint, globalScale, output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
-  llvm::cl::opt<bool> bias, fallback;
+  llvm::cl::opt<bool> bias, fallback, batchInvariant;
 
 private:
   std::string defaultTokens;
