@@ -65,3 +65,14 @@ func.func private @layouts(
   tensor<?x?x512xi32, #hquant.packed_layout<activation_bits = 16, weight_bits = 4, role = weights>>,
   tensor<1x?x64xf16, #hquant.packed_layout<activation_bits = 16, weight_bits = 4, role = scales>>,
   tensor<1x2x64xi8, #hquant.packed_layout<activation_bits = 16, weight_bits = 4, role = zero_points>>)
+
+// Second levels, tables and phases survive the round trip.
+// CHECK-LABEL: func @quant_type_extras
+// CHECK-SAME: global = tensor, phase = [3, 96]
+// CHECK-SAME: table = [
+func.func @quant_type_extras() attributes {
+  a = #hquant.quant_type<e4m3, scale = f32, block = [128, 128], global = tensor, phase = [3, 96]>,
+  b = #hquant.quant_type<u4, scale = f32, group = 64, table = [-1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0]>
+} {
+  return
+}

@@ -191,6 +191,46 @@ func.func @matmul_c14(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<6
 
 // -----
 
+func.func @matmul_c16(%x: tensor<4x128xi8>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) {
+  // expected-error @+1 {{expected activation_scale and activation_scales with activations of 'i8', got none and none}}
+  %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>)
+         quant_type = <u4, scale = f16, group = 128>
+         : tensor<4x128xi8>, tensor<64x128xi4> -> tensor<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_c16_float(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>, %a: tensor<4xf32>) {
+  // expected-error @+1 {{expected no activation scales with activations of 'f16', got activation_scale = token and some}}
+  %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>) activation_scales(%a : tensor<4xf32>)
+         quant_type = <u4, scale = f16, group = 128> {activation_scale = "token"}
+         : tensor<4x128xf16>, tensor<64x128xi4> -> tensor<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_c17(%x: tensor<4x128xi8>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>, %a: tensor<5xf32>) {
+  // expected-error @+1 {{expected 4 activation scales, got 5}}
+  %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>) activation_scales(%a : tensor<5xf32>)
+         quant_type = <u4, scale = f16, group = 128> {activation_scale = "token"}
+         : tensor<4x128xi8>, tensor<64x128xi4> -> tensor<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_c18(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>) {
+  // expected-error @+1 {{expected global scales, as quant_type says, got none}}
+  %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>)
+         quant_type = <u4, scale = f16, group = 128, global = tensor>
+         : tensor<4x128xf16>, tensor<64x128xi4> -> tensor<4x64xf16>
+  return
+}
+
+// -----
+
 func.func @matmul_c15(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<64x1xf16>, %b: tensor<128xf16>) {
   // expected-error @+1 {{expected a bias of 64 elements, got 128}}
   %c = hquant.matmul %x, %w scales(%s : tensor<64x1xf16>) bias(%b : tensor<128xf16>)

@@ -779,3 +779,19 @@ func.func @epilogue_c2_store(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>, %
       : vector<1x2x4xf32>, !llvm.ptr<1>, memref<2048xi8, #gpu.address_space<workgroup>>
   return
 }
+
+// -----
+
+func.func @epilogue_c9(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x4xf32>) {
+  // expected-error @+1 {{expected per tensor, feature or token, got row}}
+  %d = hquant.scale_output %c, %p[%i] bound %i per "row" : vector<1x2x4xf32>, !llvm.ptr<1>
+  return
+}
+
+// -----
+
+func.func @fragment_c16_integer(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x4xf32>) {
+  // expected-error @+1 {{expected accumulators of type vector<UxTx4xi32>, got 'vector<1x1x4xf32>'}}
+  %d = hquant.mma %a, %b, %c steps 0 to 2 {kind = #hquant.sync_mma<m16n8k32, s8>} : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xf32>
+  return
+}

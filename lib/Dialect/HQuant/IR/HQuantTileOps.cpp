@@ -495,7 +495,7 @@ LogicalResult ScaleRowsOp::verify() {
 LogicalResult ScaleOutputOp::verify() {
   if (failed(verifyAccumulators(*this)))
     return failure();
-  // epilogue_c8
+  // epilogue_c9
   if (getPer() != "tensor" && getPer() != "feature" && getPer() != "token")
     return emitOpError("expected per tensor, feature or token, got ")
            << getPer();
