@@ -10,6 +10,7 @@
 #include "Humming/Emulator/Emulator.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace llvm;
@@ -625,7 +626,7 @@ void Parser::layoutVariables() {
     if (v.space != Space::Global && v.space != Space::Const)
       continue;
     uint8_t *bytes = mod.globalsImage.data() + (v.address - GlobalsBase);
-    std::memcpy(bytes, v.init.data(), std::min<size_t>(v.init.size(), v.size));
+    std::copy_n(v.init.begin(), std::min<size_t>(v.init.size(), v.size), bytes);
     for (const Variable::Reloc &r : v.relocs) {
       uint64_t value = 0;
       auto variable = scopes.front().variables.find(r.symbol);
