@@ -100,8 +100,8 @@ Error humming::optimizeModule(Module &module, StringRef chip,
   passes.addPass(InstCombinePass(InstCombineOptions().setMaxIterations(1)));
   passes.addPass(SimplifyCFGPass());
   // Everything of a copy that is a function of the thread leaves the K loop.
-  passes.addPass(createFunctionToLoopPassAdaptor(
-      LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
+                                                 /*UseMemorySSA=*/true));
   passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(DCEPass());
   return guarded("optimization", [&] {
@@ -122,8 +122,8 @@ Expected<std::string> humming::emitPtx(std::unique_ptr<Module> module,
   Error error = guarded("code generation", [&] {
     raw_svector_ostream stream(ptx);
     legacy::PassManager passes;
-    emitted = !(*machine)->addPassesToEmitFile(
-        passes, stream, nullptr, CodeGenFileType::AssemblyFile);
+    emitted = !(*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                               CodeGenFileType::AssemblyFile);
     if (emitted)
       passes.run(*module);
   });

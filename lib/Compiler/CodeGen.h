@@ -19,14 +19,14 @@ class Module;
 
 namespace humming {
 
-/// Cleans a module up for code generation: the handful of passes that matter for
-/// straight-line kernels with one loop. The default -O3 pipeline takes three times
-/// as long for the same registers.
+/// Cleans a module up for code generation: the handful of passes that matter
+/// for straight-line kernels with one loop. The default -O3 pipeline takes
+/// three times as long for the same registers.
 llvm::Error optimizeModule(llvm::Module &module, llvm::StringRef chip,
                            int32_t ptxVersion);
 
-/// PTX of `module`. An instruction that the target lacks aborts inside LLVM; that
-/// is caught and becomes an error.
+/// PTX of `module`. An instruction that the target lacks aborts inside LLVM;
+/// that is caught and becomes an error.
 llvm::Expected<std::string> emitPtx(std::unique_ptr<llvm::Module> module,
                                     llvm::StringRef chip, int32_t ptxVersion);
 

@@ -55,8 +55,8 @@ std::string humming::kernelName(const MatmulProblem &problem) {
   if (quant.table)
     name += "_table";
   if (quant.globalScale != GlobalScaleKind::None)
-    name += quant.globalScale == GlobalScaleKind::Tensor ? "_global"
-                                                         : "_globalrow";
+    name +=
+        quant.globalScale == GlobalScaleKind::Tensor ? "_global" : "_globalrow";
   name += "_x_" + problem.activation.str();
   if (problem.activationScale != ActivationScaleKind::None)
     name += "_" + stringify(problem.activationScale).str();
@@ -122,9 +122,9 @@ public:
         }) {}
 
   llvm::Error error(StringRef step) const {
-    return llvm::createStringError(
-        errors.empty() ? step + " failed without a diagnostic"
-                       : Twine(errors.front()));
+    return llvm::createStringError(errors.empty()
+                                       ? step + " failed without a diagnostic"
+                                       : Twine(errors.front()));
   }
 
   std::vector<std::string> errors, remarks;
@@ -150,8 +150,8 @@ private:
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
-/// Stage 1: one function with the problem's matmul. Sizes that are 0 are dynamic;
-/// M always is.
+/// Stage 1: one function with the problem's matmul. Sizes that are 0 are
+/// dynamic; M always is.
 OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
                                          const MatmulProblem &problem,
                                          StringRef name) {
@@ -196,8 +196,8 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
 
   OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
   b.setInsertionPointToStart(module->getBody());
-  auto function = func::FuncOp::create(
-      b, loc, name, b.getFunctionType(inputs, {result}));
+  auto function =
+      func::FuncOp::create(b, loc, name, b.getFunctionType(inputs, {result}));
   Block *body = function.addEntryBlock();
   b.setInsertionPointToStart(body);
   unsigned next = 3;
@@ -208,14 +208,12 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
   Value bias = optional(problem.hasBias);
   Value global = optional(hasGlobal);
   Value activationScales = optional(hasActivationScales);
-  Value c = MatmulOp::create(b, loc, result, body->getArgument(0),
-                             body->getArgument(1), body->getArgument(2),
-                             zeroPoints, bias, global, activationScales, quant,
-                             /*lowering_config=*/LoweringConfigAttr(),
-                             hasActivationScales
-                                 ? b.getStringAttr(
-                                       stringify(problem.activationScale))
-                                 : StringAttr());
+  Value c = MatmulOp::create(
+      b, loc, result, body->getArgument(0), body->getArgument(1),
+      body->getArgument(2), zeroPoints, bias, global, activationScales, quant,
+      /*lowering_config=*/LoweringConfigAttr(),
+      hasActivationScales ? b.getStringAttr(stringify(problem.activationScale))
+                          : StringAttr());
   func::ReturnOp::create(b, loc, c);
   return module;
 }
@@ -265,9 +263,9 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
 
 struct Compiler::State {
   State() : context(registry(), MLIRContext::Threading::DISABLED) {
-    context.loadDialect<HQuantDialect, func::FuncDialect, arith::ArithDialect,
-                        gpu::GPUDialect, LLVM::LLVMDialect,
-                        NVVM::NVVMDialect>();
+    context
+        .loadDialect<HQuantDialect, func::FuncDialect, arith::ArithDialect,
+                     gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   }
   static DialectRegistry registry() {
     DialectRegistry registry;
@@ -283,8 +281,8 @@ struct Compiler::State {
 Compiler::Compiler() = default;
 Compiler::~Compiler() = default;
 
-llvm::Expected<CompileResult>
-Compiler::compile(const MatmulProblem &given, const CompileOptions &options) {
+llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
+                                                const CompileOptions &options) {
   llvm::Expected<const TargetInfo *> target = getTargetInfo(options.chip);
   if (!target)
     return target.takeError();
@@ -322,7 +320,8 @@ Compiler::compile(const MatmulProblem &given, const CompileOptions &options) {
   pipeline.config = options.config;
   pipeline.m = problem.m;
   pipeline.explain = options.explain;
-  pipeline.verifyStages = false; // the tests and humming-opt check the contracts
+  pipeline.verifyStages =
+      false; // the tests and humming-opt check the contracts
   auto run = [&](StringRef step, auto build) -> llvm::Error {
     PassManager manager(context);
     manager.enableVerifier(false);
@@ -368,8 +367,8 @@ Compiler::compile(const MatmulProblem &given, const CompileOptions &options) {
   gpu::GPUModuleOp kernels;
   module->walk([&](gpu::GPUModuleOp op) { kernels = op; });
   kernels.walk([&](LLVM::LLVMFuncOp function) {
-    if (auto bytes = function->getAttrOfType<IntegerAttr>(
-            "hquant.shared_memory"))
+    if (auto bytes =
+            function->getAttrOfType<IntegerAttr>("hquant.shared_memory"))
       sharedBytes = bytes.getInt();
     function->removeAttr("hquant.shared_memory");
   });

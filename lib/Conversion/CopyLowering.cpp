@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile is moved in chunks of 16 bytes; thread i of n moves chunks i, i + n, ...
-// so that a warp's accesses are contiguous. Everything about a chunk except the
-// position of the tile is a function of the thread, so it leaves the K loop: one
-// add, two compares and the copy stay.
+// A tile is moved in chunks of 16 bytes; thread i of n moves chunks i, i + n,
+// ... so that a warp's accesses are contiguous. Everything about a chunk except
+// the position of the tile is a function of the thread, so it leaves the K
+// loop: one add, two compares and the copy stay.
 //
 // Where the source promises less than 16 bytes (`granule`), a chunk is moved in
-// pieces of that size, each checked against the bounds by itself. cp.async moves
-// 4, 8 or 16 bytes; pieces of 2 go through registers.
+// pieces of that size, each checked against the bounds by itself. cp.async
+// moves 4, 8 or 16 bytes; pieces of 2 go through registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,10 +29,10 @@ namespace {
 
 /// One 16-byte chunk of a tile as this thread sees it.
 struct Chunk {
-  Value row;      ///< tile row
-  Value piece;    ///< 16-byte position within the tile row
-  Value inTile;   ///< null if the chunk certainly exists
-  Value index;    ///< chunk number
+  Value row;    ///< tile row
+  Value piece;  ///< 16-byte position within the tile row
+  Value inTile; ///< null if the chunk certainly exists
+  Value index;  ///< chunk number
 };
 
 /// The static shape of a tile, read off a copy op.
@@ -82,8 +82,8 @@ struct TileSource {
 
   template <typename Op>
   static TileSource of(Op op, typename Op::Adaptor adaptor) {
-    return {adaptor.getSource(),   adaptor.getRow(),
-            adaptor.getColumn(),   adaptor.getRowBound(),
+    return {adaptor.getSource(),      adaptor.getRow(),
+            adaptor.getColumn(),      adaptor.getRowBound(),
             adaptor.getColumnBound(), adaptor.getStride(),
             int64_t(op.getGranule())};
   }
@@ -92,8 +92,8 @@ struct TileSource {
   Value address(LoweringBuilder &lb, const TileShape &tile,
                 const Chunk &chunk) const {
     Value line = lb.mul(lb.zext64(lb.add(row, chunk.row)), lb.zext64(stride));
-    Value fixed = lb.add(lb.mul(line, tile.cellBytes),
-                         lb.zext64(lb.shl(chunk.piece, 4)));
+    Value fixed =
+        lb.add(lb.mul(line, tile.cellBytes), lb.zext64(lb.shl(chunk.piece, 4)));
     return lb.offset(lb.offset(pointer, fixed),
                      lb.mul(lb.zext64(column), tile.cellBytes));
   }
@@ -126,8 +126,7 @@ struct TileSource {
           lb.choose(inside, SmallVector<Value>(count, zero), [&] {
             if (granule >= 4)
               return lb.loadWords(pointer, count, lb.i32());
-            return SmallVector<Value>{
-                lb.zext(lb.load(lb.i16(), pointer, 2))};
+            return SmallVector<Value>{lb.zext(lb.load(lb.i16(), pointer, 2))};
           });
       if (granule == 2 && byte % 4 == 2)
         words.back() = lb.or_(words.back(), lb.shl(piece[0], 16));
@@ -195,9 +194,8 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
       auto modifier = source.granule == 16 ? NVVM::LoadCacheModifierKind::CG
                                            : NVVM::LoadCacheModifierKind::CA;
       for (int64_t byte = 0; byte < 16; byte += source.granule) {
-        Value size =
-            lb.select(source.inBounds(lb, tile, chunk, byte),
-                      lb.c(source.granule), lb.c(0));
+        Value size = lb.select(source.inBounds(lb, tile, chunk, byte),
+                               lb.c(source.granule), lb.c(0));
         NVVM::CpAsyncOp::create(lb.b, lb.loc, lb.offset(target, byte),
                                 lb.offset(base, byte), source.granule, modifier,
                                 size);
@@ -287,9 +285,10 @@ struct LowerWaitCopies : OpConversionPattern<WaitCopiesOp> {
 
 void humming::populateCopyLoweringPatterns(const TypeConverter &converter,
                                            RewritePatternSet &patterns) {
-  patterns.add<LowerCopyTile, LowerFetchTile, LowerPutTile, LowerCommitCopies,
-               LowerWaitCopies,
-               LowerGridOp<GridStartOp,
-                           NVVM::GridDepActionKind::launch_dependents>,
-               LowerGridOp<GridWaitOp, NVVM::GridDepActionKind::wait>>(converter, patterns.getContext());
+  patterns
+      .add<LowerCopyTile, LowerFetchTile, LowerPutTile, LowerCommitCopies,
+           LowerWaitCopies,
+           LowerGridOp<GridStartOp, NVVM::GridDepActionKind::launch_dependents>,
+           LowerGridOp<GridWaitOp, NVVM::GridDepActionKind::wait>>(
+          converter, patterns.getContext());
 }

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Accumulator (u, t, v) of a lane with g = lane / 4, i = lane % 4 is the result for
-// feature 16 u + g + 8 (v / 2) and token 8 t + 2 i + v % 2 of the warp's part. All
-// sums across warps and blocks are f32, in the order of the warp or split index.
+// Accumulator (u, t, v) of a lane with g = lane / 4, i = lane % 4 is the result
+// for feature 16 u + g + 8 (v / 2) and token 8 t + 2 i + v % 2 of the warp's
+// part. All sums across warps and blocks are f32, in the order of the warp or
+// split index.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +59,8 @@ struct LowerReduceWarps : OpConversionPattern<ReduceWarpsOp> {
       SmallVector<Value> total = own;
       for (int64_t w = 1; w < int64_t(op.getWarpsK()); ++w)
         for (size_t i = 0; i < total.size(); i += 4) {
-          Value from = lb.offset(mine, (w - 1) * groupBytes +
-                                           int64_t(i / 4) * stride);
+          Value from =
+              lb.offset(mine, (w - 1) * groupBytes + int64_t(i / 4) * stride);
           for (auto [k, value] :
                llvm::enumerate(lb.loadWords(from, 4, lb.f32())))
             total[i + k] = LLVM::FAddOp::create(rewriter, op.getLoc(),
@@ -98,9 +99,9 @@ struct LowerReduceBlocks : OpConversionPattern<ReduceBlocksOp> {
     Value counters =
         lb.and_(lb.add(lb.shl(lb.mul(gridX, gridY), 2), 255), ~int64_t(255));
     Value counter = lb.offset(workspace, lb.zext64(lb.shl(tile, 2)));
-    Value partials = lb.offset(
-        lb.offset(workspace, lb.zext64(counters)),
-        lb.mul(lb.zext64(lb.mul(tile, splits)), partialBytes));
+    Value partials =
+        lb.offset(lb.offset(workspace, lb.zext64(counters)),
+                  lb.mul(lb.zext64(lb.mul(tile, splits)), partialBytes));
     Value lane = lb.offset(partials, lb.zext64(lb.shl(thread, 4)));
 
     Value holds = lb.ult(thread, threads);
@@ -109,7 +110,8 @@ struct LowerReduceBlocks : OpConversionPattern<ReduceBlocksOp> {
                  lb.offset(lane, lb.mul(lb.zext64(split), partialBytes)),
                  stride);
     });
-    // Each thread's partial sums are visible device-wide before the block counts.
+    // Each thread's partial sums are visible device-wide before the block
+    // counts.
     lb.fence();
     lb.barrier();
     lb.when(lb.eq(thread, lb.c(0)), [&] {
@@ -127,15 +129,16 @@ struct LowerReduceBlocks : OpConversionPattern<ReduceBlocksOp> {
       lb.when(lb.eq(thread, lb.c(0)), [&] { lb.store(lb.c(0), counter, 4); });
       return lb.choose(holds, own, [&] {
         SmallVector<Value> zeros(own.size(), lb.zeroF32());
-        auto loop = scf::ForOp::create(rewriter, loc, lb.c(0), splits, lb.c(1),
-                                       zeros);
+        auto loop =
+            scf::ForOp::create(rewriter, loc, lb.c(0), splits, lb.c(1), zeros);
         OpBuilder::InsertionGuard guard(rewriter);
         rewriter.setInsertionPointToStart(loop.getBody());
         Value from = lb.offset(
             lane, lb.mul(lb.zext64(loop.getInductionVar()), partialBytes));
         SmallVector<Value> total(loop.getRegionIterArgs());
         for (size_t i = 0; i < total.size(); i += 4) {
-          Value quad = loadUncached(lb, lb.offset(from, int64_t(i / 4) * stride));
+          Value quad =
+              loadUncached(lb, lb.offset(from, int64_t(i / 4) * stride));
           for (int64_t k = 0; k < 4; ++k)
             total[i + k] = LLVM::FAddOp::create(rewriter, loc, total[i + k],
                                                 lb.extractField(quad, k));
@@ -176,13 +179,13 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     int64_t units = type.getDimSize(0);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     Value feature = adaptor.getFeature().front();
-    // Packed scales are padded to whole strips, so a warp that begins inside the
-    // matrix may read all of its rows.
+    // Packed scales are padded to whole strips, so a warp that begins inside
+    // the matrix may read all of its rows.
     Value strip = lb.lshr(feature, 6);
     Value unit = lb.and_(lb.lshr(feature, 4), 3);
-    Value element = lb.add(lb.shl(strip, 6),
-                           lb.add(lb.shl(lb.lshr(lb.laneId(), 2), 3),
-                                  lb.shl(unit, 1)));
+    Value element =
+        lb.add(lb.shl(strip, 6),
+               lb.add(lb.shl(lb.lshr(lb.laneId(), 2), 3), lb.shl(unit, 1)));
     NumberFormat format = op.getFormat().getFormat();
     int64_t bytes = format.bits / 8, wordsOfUnit = wordsOfScales(format);
     Value pointer = lb.offset(adaptor.getScales().front(),
@@ -256,8 +259,8 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
       Value first = lb.add(index, lb.lshr(lane, 2));
       for (int64_t u = 0; u < units; ++u)
         for (int64_t half = 0; half < 2; ++half)
-          scales.push_back(scaleAt(lb.add(
-              first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
+          scales.push_back(scaleAt(
+              lb.add(first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
     } else {
       Value first = lb.add(index, lb.shl(lb.and_(lane, 3), 1));
       for (int64_t t = 0; t < tiles; ++t)
@@ -292,15 +295,12 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     // Rows past the end read the last bias: their results are never stored.
     Value last = lb.add(adaptor.getBound().front(), -1);
-    Value first = lb.add(adaptor.getFeature().front(),
-                         lb.lshr(lb.laneId(), 2));
+    Value first = lb.add(adaptor.getFeature().front(), lb.lshr(lb.laneId(), 2));
     auto bias = [&](int64_t row) -> Value {
       Value at = lb.umin(lb.add(first, row), last);
-      Value bits = lb.zext(
-          lb.load(lb.i16(),
-                  lb.offset(adaptor.getBias().front(),
-                            lb.zext64(lb.shl(at, 1))),
-                  2));
+      Value bits = lb.zext(lb.load(
+          lb.i16(),
+          lb.offset(adaptor.getBias().front(), lb.zext64(lb.shl(at, 1))), 2));
       return unpackScales(lb, bits, op.getFormat().getFormat()).first;
     };
     SmallVector<Value> result;
@@ -353,12 +353,12 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                        : Type(lb.b.getBF16Type());
     auto emit = [&] {
       Value lane = lb.laneId();
-      Value token = lb.add(adaptor.getToken().front(),
-                           lb.shl(lb.and_(lane, 3), 1));
+      Value token =
+          lb.add(adaptor.getToken().front(), lb.shl(lb.and_(lane, 3), 1));
       Value feature = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
-      Value base = lb.offset(adaptor.getScratch().front(),
-                             lb.add(lb.mul(token, rowBytes(op)),
-                                    lb.shl(feature, 1)));
+      Value base =
+          lb.offset(adaptor.getScratch().front(),
+                    lb.add(lb.mul(token, rowBytes(op)), lb.shl(feature, 1)));
       size_t next = 0;
       int64_t unitRows = 16 * int64_t(op.getUnitStride());
       for (int64_t u = 0; u < type.getDimSize(0); ++u)
@@ -400,9 +400,9 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
             4, lb.i32());
         Value line = lb.mul(lb.zext64(globalRow),
                             lb.zext64(adaptor.getStride().front()));
-        Value dest = lb.offset(
-            adaptor.getDest().front(),
-            lb.shl(lb.add(line, lb.zext64(globalColumn)), 1));
+        Value dest =
+            lb.offset(adaptor.getDest().front(),
+                      lb.shl(lb.add(line, lb.zext64(globalColumn)), 1));
         for (int64_t byte = 0; byte < 16; byte += granule) {
           Value inside = lb.ult(lb.add(globalColumn, byte / 2),
                                 adaptor.getColumnBound().front());
@@ -431,5 +431,6 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerScaleRows,
-               LowerScaleOutput, LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
+               LowerScaleOutput, LowerAddRows, LowerStoreTile>(
+      converter, patterns.getContext());
 }

@@ -8,7 +8,8 @@
 //
 // A fragment vector becomes one value a register, in row-major order of its
 // dimensions. Loads are as wide as the layout allows: the packed layouts were
-// made so that a lane's words are contiguous and a warp's accesses conflict-free.
+// made so that a lane's words are contiguous and a warp's accesses
+// conflict-free.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,15 +57,15 @@ struct LowerLoadWeights : OpConversionPattern<LoadWeightsOp> {
     Value strip = lb.div(adaptor.getUnit(), 4);
     Value unit = lb.and_(adaptor.getUnit(), 3);
     Value tile = lb.add(lb.mul(strip, op.getSlabs()), adaptor.getSlab());
-    Value base = lb.offset(tileBase(lb, op, adaptor),
-                           lb.add(lb.mul(tile, 4 * unitBytes),
-                                  lb.mul(unit, unitBytes)));
+    Value base =
+        lb.offset(tileBase(lb, op, adaptor),
+                  lb.add(lb.mul(tile, 4 * unitBytes), lb.mul(unit, unitBytes)));
     Value lane = lb.laneId();
     SmallVector<Value> words;
     // Units of one strip are neighbours, the same unit of further strips is a
     // strip of the tile away.
-    int64_t stride = op.getUnitStride() == 1 ? unitBytes
-                                             : op.getSlabs() * 4 * unitBytes;
+    int64_t stride =
+        op.getUnitStride() == 1 ? unitBytes : op.getSlabs() * 4 * unitBytes;
     for (int64_t u = 0; u < units; ++u) {
       int64_t planeStart = u * stride;
       for (int64_t p : planesOf(bits)) {
@@ -91,23 +92,24 @@ struct LowerLoadActivations : OpConversionPattern<LoadActivationsOp> {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getFragment().getType());
     int64_t tiles = type.getDimSize(0);
-    // A slab takes 32 bytes of a row a step: one panel of 128-byte rows with four
-    // steps, half or a quarter of one with two or one. ldmatrix takes the addresses
-    // of 8 rows of each of 4 (2) matrices from lanes 8 i .. 8 i + 7; matrix i is
-    // bytes 16 i .. 16 i + 15, so one access gives both registers of two steps.
+    // A slab takes 32 bytes of a row a step: one panel of 128-byte rows with
+    // four steps, half or a quarter of one with two or one. ldmatrix takes the
+    // addresses of 8 rows of each of 4 (2) matrices from lanes 8 i .. 8 i + 7;
+    // matrix i is bytes 16 i .. 16 i + 15, so one access gives both registers
+    // of two steps.
     int64_t steps = type.getDimSize(1);
     int64_t slabsOfPanel = 4 / steps;
     Value lane = lb.laneId();
     Value rowInTile = lb.and_(lane, 7);
     Value row = lb.add(adaptor.getToken(), rowInTile);
-    Value panel = lb.mul(lb.div(adaptor.getSlab(), slabsOfPanel),
-                         op.getTileRows() * 128);
+    Value panel =
+        lb.mul(lb.div(adaptor.getSlab(), slabsOfPanel), op.getTileRows() * 128);
     Value firstChunk =
         slabsOfPanel == 1
             ? lb.c(0)
             : lb.mul(lb.rem(adaptor.getSlab(), slabsOfPanel), 2 * steps);
-    Value base = lb.offset(tileBase(lb, op, adaptor),
-                           lb.add(panel, lb.shl(row, 7)));
+    Value base =
+        lb.offset(tileBase(lb, op, adaptor), lb.add(panel, lb.shl(row, 7)));
     Value matrix = lb.lshr(lane, 3);
     if (steps == 1) // lanes 16 to 31 repeat the addresses of 0 to 15
       matrix = lb.and_(matrix, 1);
@@ -125,8 +127,7 @@ struct LowerLoadActivations : OpConversionPattern<LoadActivationsOp> {
           lb.shl(lb.xor_(lb.add(matrix, 4 * half), rowInTile), 4));
     for (int64_t t = 0; t < tiles; ++t)
       for (int64_t half = 0; half < halves; ++half) {
-        Value pointer =
-            lb.offset(lb.offset(base, columns[half]), t * 8 * 128);
+        Value pointer = lb.offset(lb.offset(base, columns[half]), t * 8 * 128);
         Value loaded = NVVM::LdMatrixOp::create(
             rewriter, op.getLoc(), quad, pointer, matrices,
             NVVM::MMALayout::row,
@@ -157,11 +158,11 @@ struct LowerLoadScales : OpConversionPattern<LoadScalesOp> {
     Value g = lb.lshr(lb.laneId(), 2);
     Value strip = lb.div(adaptor.getUnit(), 4);
     Value unit = lb.and_(adaptor.getUnit(), 3);
-    Value element = lb.add(lb.shl(strip, 6),
-                           lb.add(lb.shl(g, 3), lb.shl(unit, 1)));
-    Value base = lb.offset(tileBase(lb, op, adaptor),
-                           lb.add(lb.mul(adaptor.getGroup(), groupBytes),
-                                  lb.mul(element, bytes)));
+    Value element =
+        lb.add(lb.shl(strip, 6), lb.add(lb.shl(g, 3), lb.shl(unit, 1)));
+    Value base = lb.offset(
+        tileBase(lb, op, adaptor),
+        lb.add(lb.mul(adaptor.getGroup(), groupBytes), lb.mul(element, bytes)));
     auto load = [&](Value pointer, int64_t count) {
       if (bytes == 1)
         return loadBytePairs(lb, pointer, count);
@@ -228,11 +229,11 @@ struct LowerScaleAccumulate : OpConversionPattern<ScaleAccumulateOp> {
         int64_t at = u * perUnit + i;
         Value partial = adaptor.getPartial()[at];
         if (partial.getType().isInteger())
-          partial = LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
-                                           partial);
-        result.push_back(LLVM::FMAOp::create(
-            rewriter, op.getLoc(), i % 4 < 2 ? low : high, partial,
-            adaptor.getAccumulators()[at]));
+          partial =
+              LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(), partial);
+        result.push_back(LLVM::FMAOp::create(rewriter, op.getLoc(),
+                                             i % 4 < 2 ? low : high, partial,
+                                             adaptor.getAccumulators()[at]));
       }
     }
     rewriter.replaceOpWithMultiple(op, {result});
@@ -315,8 +316,8 @@ struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
       return rewriter.notifyMatchFailure(op, "expected a dense fragment");
     SmallVector<Value> values;
     for (Attribute value : dense.getValues<Attribute>())
-      values.push_back(LLVM::ConstantOp::create(
-          rewriter, op.getLoc(), dense.getElementType(), value));
+      values.push_back(LLVM::ConstantOp::create(rewriter, op.getLoc(),
+                                                dense.getElementType(), value));
     rewriter.replaceOpWithMultiple(op, {values});
     return success();
   }
@@ -331,8 +332,8 @@ static Value scaleFromByte(LoweringBuilder &lb, Value byte,
     // The byte is f32's exponent; 0 is the subnormal 2^-127, 255 is NaN: both
     // have the first bit of the mantissa set.
     Value isEnd = lb.ult(lb.and_(lb.add(byte, 1), 255), 2);
-    Value bits = lb.or_(lb.shl(byte, 23),
-                        lb.select(isEnd, lb.c(0x00400000), lb.c(0)));
+    Value bits =
+        lb.or_(lb.shl(byte, 23), lb.select(isEnd, lb.c(0x00400000), lb.c(0)));
     return lb.bitcast(bits, lb.f32());
   }
   // Sign, exponent and mantissa under f32's, times the quotient of the biases,

@@ -161,11 +161,11 @@ struct ConvertHQuantToNVVMPass
              << kSharedArray;
     }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(
-        builder, module.getLoc(),
-        LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
-        /*isConstant=*/false, LLVM::Linkage::External, kSharedArray,
-        Attribute(), /*alignment=*/kArrayAlignment, /*addrSpace=*/3);
+    LLVM::GlobalOp::create(builder, module.getLoc(),
+                           LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           kSharedArray, Attribute(),
+                           /*alignment=*/kArrayAlignment, /*addrSpace=*/3);
     return success();
   }
 
@@ -221,8 +221,7 @@ struct ConvertHQuantToNVVMPass
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                         builder.getI32IntegerAttr(1));
     }
-    for (auto [i, type] :
-         llvm::enumerate(kernel.getFunctionType().getInputs()))
+    for (auto [i, type] : llvm::enumerate(kernel.getFunctionType().getInputs()))
       if (isa<LLVM::LLVMPointerType>(type))
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                             builder.getUnitAttr());
@@ -243,17 +242,16 @@ struct ConvertHQuantToNVVMPass
       int64_t bytes = llvm::alignTo(type.getNumElements(), kBufferAlignment);
       offset += bytes;
       total = std::max(total, place + bytes);
-      Value address = LLVM::GEPOp::create(
-          builder, loc, pointer, builder.getI8Type(), base,
-          ArrayRef<LLVM::GEPArg>{int32_t(place)});
-      Value cast = UnrealizedConversionCastOp::create(builder, loc, type,
-                                                      address)
-                       .getResult(0);
+      Value address =
+          LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                              ArrayRef<LLVM::GEPArg>{int32_t(place)});
+      Value cast =
+          UnrealizedConversionCastOp::create(builder, loc, type, address)
+              .getResult(0);
       buffer.replaceAllUsesWith(cast);
     }
     entry.eraseArguments(numArguments, entry.getNumArguments() - numArguments);
-    function->setAttr("hquant.shared_memory",
-                      builder.getI64IntegerAttr(total));
+    function->setAttr("hquant.shared_memory", builder.getI64IntegerAttr(total));
     kernel.erase();
     return success();
   }
@@ -279,9 +277,8 @@ struct ConvertHQuantToNVVMPass
     target.addIllegalOp<arith::IndexCastOp>();
     target.addDynamicallyLegalOp<arith::ConstantOp>(
         [&](arith::ConstantOp op) { return converter.isLegal(op.getType()); });
-    target.addDynamicallyLegalOp<arith::SIToFPOp>([&](arith::SIToFPOp op) {
-      return converter.isLegal(op.getType());
-    });
+    target.addDynamicallyLegalOp<arith::SIToFPOp>(
+        [&](arith::SIToFPOp op) { return converter.isLegal(op.getType()); });
     RewritePatternSet patterns(context);
     populateHQuantToNVVMPatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
@@ -322,12 +319,11 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
   populateFragmentLoweringPatterns(converter, patterns);
   populateWarpgroupLoweringPatterns(converter, patterns);
   populateEpilogueLoweringPatterns(converter, patterns);
-  patterns.add<
-      LowerIndex<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
-                 NVVM::ThreadIdZOp>,
-      LowerIndex<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
-                 NVVM::BlockIdZOp>,
-      LowerIndex<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
-                 NVVM::GridDimZOp>,
-      LowerIndexCast, LowerBarrier, LowerReturn>(converter, context);
+  patterns.add<LowerIndex<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
+                          NVVM::ThreadIdZOp>,
+               LowerIndex<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
+                          NVVM::BlockIdZOp>,
+               LowerIndex<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
+                          NVVM::GridDimZOp>,
+               LowerIndexCast, LowerBarrier, LowerReturn>(converter, context);
 }

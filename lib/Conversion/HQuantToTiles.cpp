@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // A block computes blockN features x blockM tokens. Its warps split that tile
-// into warpN x warpM parts and, with warps_k > 1, the K slabs of each stage among
-// themselves. Warp w stands at
+// into warpN x warpM parts and, with warps_k > 1, the K slabs of each stage
+// among themselves. Warp w stands at
 //
 //   n = w % warpsN,   m = (w / warpsN) % warpsM,   k = w / (warpsN * warpsM)
 //
 // Every trip of the K loop copies blockK deep tiles of weights, activations,
-// scales and zero points, then walks the warp's slabs of 64. All addresses are in
-// cells (see hquant.copy_tile), so the same program serves any N, K and M; what
-// lies outside is read as zero and never stored.
+// scales and zero points, then walks the warp's slabs of 64. All addresses are
+// in cells (see hquant.copy_tile), so the same program serves any N, K and M;
+// what lies outside is read as zero and never stored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,9 +110,7 @@ struct I32Builder {
       return constant(0);
     return arith::RemUIOp::create(b, loc, x, constant(y));
   }
-  Value min(Value x, Value y) {
-    return arith::MinUIOp::create(b, loc, x, y);
-  }
+  Value min(Value x, Value y) { return arith::MinUIOp::create(b, loc, x, y); }
   /// ceil(x / y) without overflow for x up to 2^31 - 1.
   Value ceilDiv(Value x, int64_t y) {
     return y == 1 ? x : div(add(x, y - 1), y);
@@ -143,10 +141,10 @@ private:
 
   Value arg(KernelArgument a) { return function.getArgument(a); }
   MemRefType workgroupBytes(int64_t bytes) {
-    return MemRefType::get({bytes}, builder.getI8Type(), AffineMap(),
-                           gpu::AddressSpaceAttr::get(
-                               builder.getContext(),
-                               gpu::AddressSpace::Workgroup));
+    return MemRefType::get(
+        {bytes}, builder.getI8Type(), AffineMap(),
+        gpu::AddressSpaceAttr::get(builder.getContext(),
+                                   gpu::AddressSpace::Workgroup));
   }
   VectorType words(ArrayRef<int64_t> shape) {
     return VectorType::get(shape, builder.getI32Type());
@@ -160,8 +158,9 @@ private:
   }
   /// Whether the chip that the module is configured for converts 8-bit floats.
   bool usesNativeConvert() {
-    auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<NVVM::NVVMTargetAttr>(
-        HQuantDialect::getTargetAttrName());
+    auto target =
+        op->getParentOfType<ModuleOp>()->getAttrOfType<NVVM::NVVMTargetAttr>(
+            HQuantDialect::getTargetAttrName());
     if (!target)
       return false;
     llvm::Expected<const TargetInfo *> info = getTargetInfo(target.getChip());
@@ -185,7 +184,9 @@ private:
   bool usesWarpgroups() const { return config.mma == MmaKind::Wgmma; }
   int64_t unitStride() const { return usesWarpgroups() ? 4 : 1; }
   bool grouped() const { return config.scale != ScalePlacement::Epilogue; }
-  bool hasZeroPoints() const { return quant().zeroPoint != ZeroPointKind::None; }
+  bool hasZeroPoints() const {
+    return quant().zeroPoint != ZeroPointKind::None;
+  }
   /// Elements of K that share a scale, within the stages; 0 = the whole row.
   int64_t group() const { return quant().granularity.columns; }
   /// Groups in a stage's scale tile, and in a slab's fragment.
@@ -212,16 +213,16 @@ private:
   MatmulProblem problem;
   KernelConfig config;
   MmaAttrInterface mma;
-  SyncMmaAttr syncMma;           // one of the two is set
+  SyncMmaAttr syncMma; // one of the two is set
   WarpgroupMmaAttr warpgroupMma;
   VectorType accumulatorType;
   VectorType sumType; // of the MMA: i32 for integers, else accumulatorType
 
   gpu::GPUFuncOp function;
   Value weightTile, activationTile, scaleTile, zeroPointTile, scratch;
-  Value firstStrip, firstToken;           // of the block
-  Value warpUnit, warpToken, warpSlab;    // of the warp, within the block
-  Value numStrips, numSlabs, numGroups;   // of the matrix
+  Value firstStrip, firstToken;                 // of the block
+  Value warpUnit, warpToken, warpSlab;          // of the warp, within the block
+  Value numStrips, numSlabs, numGroups;         // of the matrix
   Value firstTrip, lastTrip, slabBound, kBound; // of this split
 };
 
@@ -230,14 +231,14 @@ gpu::GPUFuncOp TileProgram::build(StringRef name) {
     mma = warpgroupMma = WarpgroupMmaAttr::get(
         builder.getContext(), config.warpM, problem.activation);
   else
-    mma = syncMma = SyncMmaAttr::get(builder.getContext(), config.mma,
-                                     problem.activation);
-  accumulatorType = VectorType::get({units(), tokenTiles(), 4},
-                                    builder.getF32Type());
-  sumType = problem.activation.isInteger()
-                ? VectorType::get(accumulatorType.getShape(),
-                                  builder.getI32Type())
-                : accumulatorType;
+    mma = syncMma =
+        SyncMmaAttr::get(builder.getContext(), config.mma, problem.activation);
+  accumulatorType =
+      VectorType::get({units(), tokenTiles(), 4}, builder.getF32Type());
+  sumType =
+      problem.activation.isInteger()
+          ? VectorType::get(accumulatorType.getShape(), builder.getI32Type())
+          : accumulatorType;
   createFunction(name);
   createCoordinates();
   createEpilogue(createLoop());
@@ -253,9 +254,8 @@ void TileProgram::createFunction(StringRef name) {
     arguments[i] = pointer;
   arguments[ArgGlobalScales] = arguments[ArgActivationScales] = pointer;
 
-  int64_t scratchBytes =
-      int64_t(config.blockN) * config.blockM * 4 *
-      std::max(1, config.warpsK - 1);
+  int64_t scratchBytes = int64_t(config.blockN) * config.blockM * 4 *
+                         std::max(1, config.warpsK - 1);
   SmallVector<Type> buffers = {
       workgroupBytes(int64_t(config.blockM) * config.blockK *
                      problem.activation.bits / 8),
@@ -265,8 +265,8 @@ void TileProgram::createFunction(StringRef name) {
     buffers.push_back(workgroupBytes(groupsOfStage() * config.blockN *
                                      quant().scale.bits / 8));
   if (hasZeroPoints())
-    buffers.push_back(workgroupBytes(groupsOfStage() * config.blockN *
-                                     zeroPointBits() / 8));
+    buffers.push_back(
+        workgroupBytes(groupsOfStage() * config.blockN * zeroPointBits() / 8));
   buffers.push_back(workgroupBytes(scratchBytes));
 
   builder.setInsertionPointToEnd(module.getBody());
@@ -301,10 +301,9 @@ void TileProgram::createCoordinates() {
   Value thread = id(gpu::ThreadIdOp(), gpu::Dimension::x);
   Value warp = ib.div(thread, 32);
   Value warpN = ib.rem(warp, config.warpsN());
-  warpUnit = usesWarpgroups()
-                 ? ib.add(ib.mul(ib.div(warpN, 4), 4 * units()),
-                          ib.rem(warp, 4))
-                 : ib.mul(warpN, units());
+  warpUnit = usesWarpgroups() ? ib.add(ib.mul(ib.div(warpN, 4), 4 * units()),
+                                       ib.rem(warp, 4))
+                              : ib.mul(warpN, units());
   Value rest = ib.div(warp, config.warpsN());
   warpToken = ib.mul(ib.rem(rest, config.warpsM()), config.warpM);
   warpSlab = config.warpsK == 1
@@ -325,7 +324,8 @@ void TileProgram::createCoordinates() {
     kBound = arg(ArgK);
     return;
   }
-  // Split z takes trips [z * share, (z + 1) * share); the last ones may be empty.
+  // Split z takes trips [z * share, (z + 1) * share); the last ones may be
+  // empty.
   Value splits = id(gpu::GridDimOp(), gpu::Dimension::z);
   Value share = arith::CeilDivUIOp::create(builder, loc, trips, splits);
   Value begin = arith::MulIOp::create(
@@ -376,16 +376,15 @@ void TileProgram::createCopies(Value trip) {
 
 /// The warp's slabs of one stage, unrolled. With scales on the accumulators a
 /// partial sum runs as long as the group does.
-void TileProgram::createSlabs(ValueRange init,
-                              SmallVectorImpl<Value> &result) {
+void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
   Value accumulators = init.front();
   bool onAccumulators = config.scale == ScalePlacement::Accumulator;
   bool onOperand = config.scale == ScalePlacement::Operand;
   int64_t steps = kSlab / mma.getStepDepth();
   Value zero, partial;
   if (onAccumulators)
-    zero = partial = arith::ConstantOp::create(
-        builder, loc, builder.getZeroAttr(sumType));
+    zero = partial =
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(sumType));
 
   for (int64_t j = 0; j < slabsOfWarp(); ++j) {
     Value slab = ib.add(warpSlab, j);
@@ -436,11 +435,16 @@ void TileProgram::createSlabs(ValueRange init,
         return MmaOp::create(builder, loc, sumType, a, b, c, syncMma, first,
                              last);
       for (int64_t s = first; s < last; ++s) {
-        c = WarpgroupMmaOp::create(
-            builder, loc, accumulatorType, dequantize(s, 1), activationTile,
-            Value(), warpToken, slab, c, warpgroupMma, s, config.blockM,
-            zero && s == first);
-        c = WarpgroupWaitOp::create(builder, loc, accumulatorType, c, 1);
+        c = WarpgroupMmaOp::create(builder, loc, accumulatorType,
+                                   dequantize(s, 1), activationTile, Value(),
+                                   warpToken, slab, c, warpgroupMma, s,
+                                   config.blockM, zero && s == first);
+        // Nothing stays in flight into the next trip: ptxas (13.0) takes the
+        // registers of A for free at a loop's back edge, though a wgmma still
+        // reads them, and overwrites them (seen as wrong results on an H200).
+        bool lastOfTrip = j + 1 == slabsOfWarp() && s + 1 == steps;
+        c = WarpgroupWaitOp::create(builder, loc, accumulatorType, c,
+                                    lastOfTrip ? 0 : 1);
       }
       return c;
     };
@@ -453,10 +457,10 @@ void TileProgram::createSlabs(ValueRange init,
     // Slabs of this warp after which the group ends; where the warp's run of
     // slabs and the group do not divide each other, every slab.
     int64_t run = slabsOfWarp() * kSlab;
-    int64_t flush = group() <= kSlab       ? 1
-                    : group() >= run       ? (group() % run == 0 ? slabsOfWarp() : 1)
+    int64_t flush = group() <= kSlab ? 1
+                    : group() >= run ? (group() % run == 0 ? slabsOfWarp() : 1)
                     : run % group() == 0 ? group() / kSlab
-                                           : 1;
+                                         : 1;
     for (int64_t g = 0; g < groupsOfSlab(); ++g) {
       partial = multiply(g * groupSteps, (g + 1) * groupSteps, partial,
                          partial == zero);
@@ -465,10 +469,9 @@ void TileProgram::createSlabs(ValueRange init,
       if (usesWarpgroups())
         partial =
             WarpgroupWaitOp::create(builder, loc, accumulatorType, partial, 0);
-      accumulators =
-          ScaleAccumulateOp::create(builder, loc, accumulatorType, partial,
-                                    scales, accumulators, g,
-                                    format(quant().scale), exponent());
+      accumulators = ScaleAccumulateOp::create(
+          builder, loc, accumulatorType, partial, scales, accumulators, g,
+          format(quant().scale), exponent());
       partial = zero;
     }
   }
@@ -497,8 +500,6 @@ Value TileProgram::createLoop() {
   scf::YieldOp::create(builder, loc, result);
   builder.setInsertionPointAfter(loop);
   Value sum = loop.getResult(0);
-  if (usesWarpgroups())
-    sum = WarpgroupWaitOp::create(builder, loc, accumulatorType, sum, 0);
   if (type != accumulatorType)
     sum = arith::SIToFPOp::create(builder, loc, accumulatorType, sum);
   return sum;
@@ -521,12 +522,11 @@ void TileProgram::createEpilogue(Value accumulators) {
   Value warpFeature = ib.mul(warpUnit, kUnit);
   Value feature = ib.add(firstFeature, warpFeature);
   if (!grouped())
-    accumulators = ScaleRowsOp::create(builder, loc, accumulatorType,
-                                       accumulators, arg(ArgScales), feature,
-                                       arg(ArgN), format(quant().scale),
-                                       unitStride(), exponent());
-  auto scaleOutput = [&](KernelArgument scales, Value index, KernelArgument bound,
-                         StringRef per) {
+    accumulators = ScaleRowsOp::create(
+        builder, loc, accumulatorType, accumulators, arg(ArgScales), feature,
+        arg(ArgN), format(quant().scale), unitStride(), exponent());
+  auto scaleOutput = [&](KernelArgument scales, Value index,
+                         KernelArgument bound, StringRef per) {
     accumulators = ScaleOutputOp::create(
         builder, loc, accumulatorType, accumulators, arg(scales), index,
         arg(bound), builder.getStringAttr(per), unitStride());
@@ -541,23 +541,22 @@ void TileProgram::createEpilogue(Value accumulators) {
                     ? "tensor"
                     : "token");
   if (problem.hasBias)
-    accumulators = AddRowsOp::create(builder, loc, accumulatorType,
-                                     accumulators, arg(ArgBias), feature,
-                                     arg(ArgN), format(problem.output),
-                                     unitStride());
-  StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
-                      firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
-                      warpFeature, warpToken, scratch, isLast,
-                      format(problem.output), config.blockM, config.blockN,
-                      2 * problem.nDivisor, threadsOfK(), config.numThreads(),
-                      unitStride());
+    accumulators = AddRowsOp::create(
+        builder, loc, accumulatorType, accumulators, arg(ArgBias), feature,
+        arg(ArgN), format(problem.output), unitStride());
+  StoreTileOp::create(
+      builder, loc, accumulators, arg(ArgC), firstToken, firstFeature,
+      arg(ArgM), arg(ArgN), arg(ArgLdc), warpFeature, warpToken, scratch,
+      isLast, format(problem.output), config.blockM, config.blockN,
+      2 * problem.nDivisor, threadsOfK(), config.numThreads(), unitStride());
 }
 
 } // namespace
 
-FailureOr<gpu::GPUFuncOp>
-humming::buildTileProgram(OpBuilder &builder, MatmulOp op,
-                          gpu::GPUModuleOp module, StringRef name) {
+FailureOr<gpu::GPUFuncOp> humming::buildTileProgram(OpBuilder &builder,
+                                                    MatmulOp op,
+                                                    gpu::GPUModuleOp module,
+                                                    StringRef name) {
   if (!op.getLoweringConfigAttr())
     return op.emitOpError("expected a lowering_config; run "
                           "hquant-select-lowering-config first");
@@ -580,16 +579,18 @@ struct ConvertHQuantToTilesPass
     for (Operation &op : function.getBody().front()) {
       if (auto found = dyn_cast<MatmulOp>(op)) {
         if (matmul) {
-          auto diag = found.emitOpError("expected one hquant.matmul a function, "
-                                        "got a second one; outline it");
+          auto diag =
+              found.emitOpError("expected one hquant.matmul a function, "
+                                "got a second one; outline it");
           diag.attachNote(matmul.getLoc()) << "the first one is here";
           return failure();
         }
         matmul = found;
       } else if (!isa<PackOp, func::ReturnOp>(op) &&
                  !op.hasTrait<OpTrait::ConstantLike>()) {
-        return op.emitOpError("expected only hquant.pack beside hquant.matmul in "
-                              "a function that becomes a kernel, got '")
+        return op.emitOpError(
+                   "expected only hquant.pack beside hquant.matmul in "
+                   "a function that becomes a kernel, got '")
                << op.getName() << "'; outline the matmul into its own function";
       }
     }
@@ -652,8 +653,7 @@ struct ConvertHQuantToTilesPass
     OpBuilder builder(module.getBody(), module.getBody()->end());
     auto kernels =
         gpu::GPUModuleOp::create(builder, module.getLoc(), moduleName);
-    if (auto target =
-            module->getAttr(HQuantDialect::getTargetAttrName()))
+    if (auto target = module->getAttr(HQuantDialect::getTargetAttrName()))
       kernels.setTargetsAttr(builder.getArrayAttr({target}));
     for (auto [function, matmul] : work) {
       if (failed(buildTileProgram(builder, matmul, kernels,

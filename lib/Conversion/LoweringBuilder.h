@@ -89,9 +89,9 @@ struct LoweringBuilder {
     return mlir::LLVM::XOrOp::create(b, loc, x, y);
   }
   Value shl(Value x, int64_t n) {
-    return n == 0 ? x
-                  : mlir::LLVM::ShlOp::create(b, loc, x,
-                                              constant(x.getType(), n));
+    return n == 0
+               ? x
+               : mlir::LLVM::ShlOp::create(b, loc, x, constant(x.getType(), n));
   }
   Value lshr(Value x, int64_t n) {
     return n == 0 ? x
@@ -129,11 +129,10 @@ struct LoweringBuilder {
                                      pointer, mlir::ValueRange{bytes});
   }
   Value offset(Value pointer, int64_t bytes) {
-    return bytes == 0
-               ? pointer
-               : mlir::LLVM::GEPOp::create(
-                     b, loc, pointer.getType(), b.getI8Type(), pointer,
-                     llvm::ArrayRef<mlir::LLVM::GEPArg>{int32_t(bytes)});
+    return bytes == 0 ? pointer
+                      : mlir::LLVM::GEPOp::create(
+                            b, loc, pointer.getType(), b.getI8Type(), pointer,
+                            llvm::ArrayRef<mlir::LLVM::GEPArg>{int32_t(bytes)});
   }
   Value load(Type type, Value pointer, unsigned alignment) {
     return mlir::LLVM::LoadOp::create(b, loc, type, pointer, alignment);
@@ -166,9 +165,7 @@ struct LoweringBuilder {
     return words;
   }
 
-  Value threadId() {
-    return mlir::NVVM::ThreadIdXOp::create(b, loc, i32());
-  }
+  Value threadId() { return mlir::NVVM::ThreadIdXOp::create(b, loc, i32()); }
   Value laneId() { return and_(threadId(), 31); }
   void barrier() { mlir::NVVM::Barrier0Op::create(b, loc); }
   /// Orders memory accesses of this thread before and after it, device-wide.
@@ -200,8 +197,8 @@ struct LoweringBuilder {
   }
 };
 
-/// The scales of rows g and g + 8 in f32, times 2^exponent, out of a word of two
-/// 16-bit or two 8-bit scales or out of two words.
+/// The scales of rows g and g + 8 in f32, times 2^exponent, out of a word of
+/// two 16-bit or two 8-bit scales or out of two words.
 std::pair<mlir::Value, mlir::Value>
 unpackScales(LoweringBuilder &lb, llvm::ArrayRef<mlir::Value> words,
              const NumberFormat &format, int64_t exponent = 0);

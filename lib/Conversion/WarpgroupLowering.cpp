@@ -6,16 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The activation tile is stored as panels of 128 bytes of K by all tokens, 16-byte
-// chunks XOR-ed with the row modulo 8: exactly the K-major layout with 128-byte
-// swizzle of a wgmma matrix descriptor (PTX ISA, "Matrix Descriptor Format"):
+// The activation tile is stored as panels of 128 bytes of K by all tokens,
+// 16-byte chunks XOR-ed with the row modulo 8: exactly the K-major layout with
+// 128-byte swizzle of a wgmma matrix descriptor (PTX ISA, "Matrix Descriptor
+// Format"):
 //
-//   bits  0-13  start address / 16        bits 16-29  leading offset (unused: 1)
-//   bits 32-45  stride offset / 16        bits 62-63  1 = 128-byte swizzle
+//   bits  0-13  start address / 16        bits 16-29  leading offset (unused:
+//   1) bits 32-45  stride offset / 16        bits 62-63  1 = 128-byte swizzle
 //               = 1024 / 16: 8 rows of 128 bytes
 //
-// A step of 16 elements is 32 bytes further inside the row: start address + 2. Panels
-// start at multiples of 1024 bytes, so the base offset is 0.
+// A step of 16 elements is 32 bytes further inside the row: start address + 2.
+// Panels start at multiples of 1024 bytes, so the base offset is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,12 +61,11 @@ struct LowerWarpgroupMma : OpConversionPattern<WarpgroupMmaOp> {
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     SmallVector<Value> result;
     for (int64_t u = 0; u < type.getDimSize(0); ++u) {
-      ValueRange c = op.getZero()
-                         ? ValueRange()
-                         : adaptor.getAccumulators().slice(u * perUnit, perUnit);
-      result.append(kind.buildStep(rewriter, loc,
-                                   adaptor.getA().slice(4 * u, 4), descriptor,
-                                   c));
+      ValueRange c =
+          op.getZero() ? ValueRange()
+                       : adaptor.getAccumulators().slice(u * perUnit, perUnit);
+      result.append(kind.buildStep(
+          rewriter, loc, adaptor.getA().slice(4 * u, 4), descriptor, c));
     }
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, loc);
     rewriter.replaceOpWithMultiple(op, {result});
@@ -86,7 +86,8 @@ struct LowerWarpgroupWait : OpConversionPattern<WarpgroupWaitOp> {
       rewriter.replaceOpWithMultiple(op, {adaptor.getAccumulators()});
       return success();
     }
-    // The accumulators pass through the wait, so that nothing reads them before.
+    // The accumulators pass through the wait, so that nothing reads them
+    // before.
     SmallVector<Value> values(adaptor.getAccumulators());
     std::string constraints;
     for (size_t i = 0; i < values.size(); ++i)
@@ -96,16 +97,15 @@ struct LowerWarpgroupWait : OpConversionPattern<WarpgroupWaitOp> {
     constraints += "~{memory}";
     Type structType = LLVM::LLVMStructType::getLiteral(
         rewriter.getContext(), SmallVector<Type>(values.size(), lb.f32()));
-    Value waited =
-        LLVM::InlineAsmOp::create(
-            rewriter, loc, structType, values,
-            "wgmma.wait_group.sync.aligned 0;", constraints,
-            /*has_side_effects=*/true, /*is_align_stack=*/false,
-            LLVM::TailCallKind::None,
-            LLVM::AsmDialectAttr::get(rewriter.getContext(),
-                                      LLVM::AsmDialect::AD_ATT),
-            ArrayAttr())
-            .getResult(0);
+    Value waited = LLVM::InlineAsmOp::create(
+                       rewriter, loc, structType, values,
+                       "wgmma.wait_group.sync.aligned 0;", constraints,
+                       /*has_side_effects=*/true, /*is_align_stack=*/false,
+                       LLVM::TailCallKind::None,
+                       LLVM::AsmDialectAttr::get(rewriter.getContext(),
+                                                 LLVM::AsmDialect::AD_ATT),
+                       ArrayAttr())
+                       .getResult(0);
     for (auto [i, value] : llvm::enumerate(values))
       value = lb.extractField(waited, i);
     rewriter.replaceOpWithMultiple(op, {values});

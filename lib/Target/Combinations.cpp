@@ -24,9 +24,12 @@ struct Weight {
 } // namespace
 
 static std::vector<NumberFormat> allActivations() {
-  return {NumberFormat::f16(),           NumberFormat::bf16(),
-          NumberFormat::smallFloat(4, 3), NumberFormat::smallFloat(5, 2),
-          NumberFormat::signedInt(8),    NumberFormat::signedInt(4)};
+  return {NumberFormat::f16(),
+          NumberFormat::bf16(),
+          NumberFormat::smallFloat(4, 3),
+          NumberFormat::smallFloat(5, 2),
+          NumberFormat::signedInt(8),
+          NumberFormat::signedInt(4)};
 }
 
 static std::vector<Weight> allWeights() {
@@ -56,15 +59,17 @@ static bool isLegal(const MatmulProblem &problem, const TargetInfo &target) {
 std::vector<MatmulProblem>
 humming::enumerateProblems(const TargetInfo &target,
                            const MatmulProblem &sizes) {
-  const NumberFormat scales[] = {
-      NumberFormat::f32(),           NumberFormat::f16(),
-      NumberFormat::bf16(),          NumberFormat::smallFloat(4, 3),
-      NumberFormat::smallFloat(5, 2), NumberFormat::e8m0()};
+  const NumberFormat scales[] = {NumberFormat::f32(),
+                                 NumberFormat::f16(),
+                                 NumberFormat::bf16(),
+                                 NumberFormat::smallFloat(4, 3),
+                                 NumberFormat::smallFloat(5, 2),
+                                 NumberFormat::e8m0()};
   const Granularity granularities[] = {
-      Granularity::perTensor(), Granularity::perChannel(),
-      Granularity::group(16),   Granularity::group(32),
-      Granularity::group(64),   Granularity::group(128),
-      Granularity::group(256),  Granularity::block(32, 32),
+      Granularity::perTensor(),   Granularity::perChannel(),
+      Granularity::group(16),     Granularity::group(32),
+      Granularity::group(64),     Granularity::group(128),
+      Granularity::group(256),    Granularity::block(32, 32),
       Granularity::block(64, 64), Granularity::block(128, 128)};
   std::vector<MatmulProblem> problems;
   MatmulProblem p = sizes;
@@ -140,8 +145,8 @@ humming::coverPairs(const std::vector<MatmulProblem> &problems) {
   std::set<uint64_t> open;
   for (const auto &row : rows)
     pairsOf(row, [&](uint64_t pair) { open.insert(pair); });
-  // Passes with falling thresholds: near the greedy choice, at a fraction of its
-  // cost.
+  // Passes with falling thresholds: near the greedy choice, at a fraction of
+  // its cost.
   std::vector<MatmulProblem> cover;
   for (size_t wanted = count * (count - 1) / 2; wanted > 0 && !open.empty();
        --wanted)

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The cost of a sequence is counted over what a lane has of a unit's 64-wide slab:
-// A registers of 32 / A weights for activations of A bits, 32 weights in all. What
-// registers share (a shifted word, a word of looked-up codes) is counted once.
+// The cost of a sequence is counted over what a lane has of a unit's 64-wide
+// slab: A registers of 32 / A weights for activations of A bits, 32 weights in
+// all. What registers share (a shifted word, a word of looked-up codes) is
+// counted once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,9 +96,7 @@ int32_t humming::dequantExponent(const NumberFormat &weight,
     return 0;
   int32_t bias = (1 << (operand.exponentBits - 1)) - 1;
   if (weight.isFloat())
-    return weight == operand
-               ? 0
-               : bias + 1 - (1 << (weight.exponentBits - 1));
+    return weight == operand ? 0 : bias + 1 - (1 << (weight.exponentBits - 1));
   return bias - 1 + operand.mantissaBits;
 }
 
@@ -148,7 +147,7 @@ private:
   int64_t bits;
   llvm::SmallVector<PackedPlane, 4> planes;
   std::set<std::pair<int64_t, int64_t>> shifts;
-  std::set<int64_t> seen; ///< words that something was done to once
+  std::set<int64_t> seen;      ///< words that something was done to once
   std::set<int64_t> positions; ///< where in the mantissa codes were put
   double count = 0;
 };
@@ -255,9 +254,9 @@ DequantCost Counter::run() {
   if (type.zeroPoint == ZeroPointKind::Float)
     cost.perGroup = 4;
   else if (type.zeroPoint == ZeroPointKind::Integer)
-    // Per row: prmt and negation. Row g + 8 has the odd columns alone, so a second
-    // position costs it one more constant, and row g none. Operands of 8 bits: a
-    // prmt a row; of 4 bits, the byte in both halves as well.
+    // Per row: prmt and negation. Row g + 8 has the odd columns alone, so a
+    // second position costs it one more constant, and row g none. Operands of 8
+    // bits: a prmt a row; of 4 bits, the byte in both halves as well.
     cost.perGroup = operand.bits == 16  ? 4 + double(positions.size() > 1)
                     : operand.bits == 8 ? 2
                                         : 6;

@@ -41,10 +41,9 @@ humming::resolveFallback(const MatmulProblem &problem,
       llvm::consumeError(std::move(other));
       continue;
     }
-    return ResolvedProblem{candidate, "activations of " + activation.str() +
-                                          " in place of " +
-                                          problem.activation.str() + ": " +
-                                          why};
+    return ResolvedProblem{
+        candidate, "activations of " + activation.str() + " in place of " +
+                       problem.activation.str() + ": " + why};
   }
   return llvm::createStringError(why);
 }

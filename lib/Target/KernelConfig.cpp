@@ -202,7 +202,8 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
     };
     if (key == "mma") {
       takes = "m16n8k8, m16n8k16, m16n8k32, m16n8k64, m8n8k16 or wgmma";
-      ok = parseEnum<MmaKind>(value, {MmaKind::M16N8K8, MmaKind::M16N8K16,
+      ok = parseEnum<MmaKind>(value,
+                              {MmaKind::M16N8K8, MmaKind::M16N8K16,
                                MmaKind::M16N8K32, MmaKind::M16N8K64,
                                MmaKind::M8N8K16, MmaKind::Wgmma},
                               config.mma);
@@ -316,8 +317,8 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   if (problem.weight.zeroPoint != ZeroPointKind::None)
     scales += units * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters; the
-  // reduction over warps keeps some addresses alive across the loop (a 64x64 warp
-  // tile spills with it, and does not without).
+  // reduction over warps keeps some addresses alive across the loop (a 64x64
+  // warp tile spills with it, and does not without).
   int64_t base = config.warpsK > 1 ? 56 : 40;
   int64_t copies = 0;
   // Without cp.async a stage waits in registers for its turn.

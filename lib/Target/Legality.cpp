@@ -11,7 +11,8 @@
 //
 // Rules of a problem:
 //   P1  sizes are non-negative and fit 31 bits (0 = unknown)
-//   P2  the activation is f16, bf16, e4m3, e5m2, s8 or s4; the 8- and 4-bit ones
+//   P2  the activation is f16, bf16, e4m3, e5m2, s8 or s4; the 8- and 4-bit
+//   ones
 //       have scales (per tensor or token), the others none
 //   P3  the chip has an MMA instruction for the activation
 //   P4  the weight has an exact dequantization sequence to the activation's
@@ -20,8 +21,8 @@
 //       16-bit scales
 //   P6  along K a scale belongs to a whole row, or to 16, 32 or a multiple of
 //       64 weights (a 64-wide slab holds whole groups or part of one), at least
-//       one step of the MMA (32 for 8-bit activations, 64 for 4-bit ones); along
-//       N to any number of rows; no shard begins inside a group
+//       one step of the MMA (32 for 8-bit activations, 64 for 4-bit ones);
+//       along N to any number of rows; no shard begins inside a group
 //   P7  zero points go with unsigned weights
 //   P8  the output is f16 or bf16
 //   P9  declared divisors are 1, 2, 4 or 8 (K: up to 16 bytes of activations,
@@ -33,7 +34,8 @@
 //   L3  warpN is 16, 32 or 64 and divides blockN
 //   L4  blockM is a multiple of 8 (the N side of the MMA), up to 512
 //   L5  warpM is a multiple of 8 and divides blockM
-//   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024, and
+//   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024,
+//   and
 //       of 128 bytes of activations
 //   L7  the blockK / 64 slabs of a stage are a multiple of warpsK
 //   L8  32 to 1024 threads
@@ -48,8 +50,7 @@
 //   L17 splitK is 1 to 64
 //   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
-//       4), at most 256 tokens a warp, copy=cp.async and at least 3 stages: an
-//       MMA may still read the stage before
+//       4), at most 256 tokens a warp, copy=cp.async and at least 3 stages
 //
 //===----------------------------------------------------------------------===//
 
@@ -257,16 +258,16 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         str(c.warpM));
           }))
     return false;
-  if (!verdict.require(
-          6,
-          c.blockK > 0 && c.blockK % (1024 / problem.activation.bits) == 0 &&
-              c.blockK % 64 == 0 && c.blockK <= 1024,
-          [&] {
-            return Text("blockK a multiple of " +
-                            str(1024 / problem.activation.bits) +
-                            ", at most 1024",
-                        str(c.blockK));
-          }))
+  if (!verdict.require(6,
+                       c.blockK > 0 &&
+                           c.blockK % (1024 / problem.activation.bits) == 0 &&
+                           c.blockK % 64 == 0 && c.blockK <= 1024,
+                       [&] {
+                         return Text("blockK a multiple of " +
+                                         str(1024 / problem.activation.bits) +
+                                         ", at most 1024",
+                                     str(c.blockK));
+                       }))
     return false;
   int32_t slabs = c.blockK / 64;
   if (!verdict.require(7, c.warpsK > 0 && slabs % c.warpsK == 0, [&] {
@@ -362,10 +363,11 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (!verdict.require(
           19,
-          c.early == 0 || (target.hasGridDependency && c.copy != CopyKind::Sync),
+          c.early == 0 ||
+              (target.hasGridDependency && c.copy != CopyKind::Sync),
           [&] {
-            return Text("early=0 on " + target.chip.str() + " with copy=" +
-                            stringify(c.copy).str(),
+            return Text("early=0 on " + target.chip.str() +
+                            " with copy=" + stringify(c.copy).str(),
                         "early=" + str(c.early));
           }))
     return false;
@@ -378,9 +380,9 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
       [&] {
         return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
                     "tokens a warp, copy=cp.async and at least 3 stages",
-                    str(c.warpsN()) + " warps, " + str(c.warpM) + " tokens, copy=" +
-                        stringify(c.copy).str() + " and " + str(c.stages) +
-                        " stages");
+                    str(c.warpsN()) + " warps, " + str(c.warpM) +
+                        " tokens, copy=" + stringify(c.copy).str() + " and " +
+                        str(c.stages) + " stages");
       });
 }
 

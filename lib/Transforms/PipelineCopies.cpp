@@ -12,25 +12,28 @@
 // With cp.async (S stages), the buffer of trip i is i mod S:
 //
 //   copies of trips 0 .. S-2, one group each
-//   for i:   wait until S-2 groups are pending     trip i has landed (this thread)
-//            barrier                               ... for all threads; and all have
-//                                                  left trip i-1, whose buffer is free
+//   for i:   wait until S-2 groups are pending     trip i has landed (this
+//   thread)
+//            barrier                               ... for all threads; and all
+//            have
+//                                                  left trip i-1, whose buffer
+//                                                  is free
 //            copies of trip i+S-1; close the group
 //            compute trip i
-//   wait for all                                   the buffers' memory is reused
+//   wait for all                                   the buffers' memory is
+//   reused
 //
-// An asynchronous MMA (wgmma) may still read the buffer of trip i-1 behind the
-// barrier of trip i. Then the copies run one trip less ahead (distance D = S-2), so
-// that the buffer they fill is that of trip i-2, whose MMAs have been waited for; and
-// between the wait and the barrier each thread makes its copies visible to the async
-// proxy.
+// With an asynchronous MMA (wgmma) each thread makes its copies visible to the
+// async proxy between the wait and the barrier. All MMAs of a trip have been
+// waited for at its end, so the buffer of trip i-1 is free behind the barrier
+// of trip i.
 //
-// A group is closed in every trip, even when nothing is left to copy (all cells of
-// such a tile are out of bounds, so nothing is read), so that the count of pending
-// groups is the same in every trip.
+// A group is closed in every trip, even when nothing is left to copy (all cells
+// of such a tile are out of bounds, so nothing is read), so that the count of
+// pending groups is the same in every trip.
 //
-// Without (S = 2), the loads of trip i+1 go to registers before trip i is computed
-// and to the other buffer after it:
+// Without (S = 2), the loads of trip i+1 go to registers before trip i is
+// computed and to the other buffer after it:
 //
 //   fetch and put trip 0; barrier
 //   for i:   fetch trip i+1; compute trip i; put into the other buffer; barrier
@@ -67,8 +70,6 @@ struct CopyLoop {
   gpu::BarrierOp afterCopies, afterCompute;
   FenceAsyncOp fence; ///< null without an asynchronous MMA
   GridWaitOp wait;    ///< in the loop's block, before it; or null
-  /// Trips that MMAs stay in flight after theirs.
-  int64_t lag = 0;
 
   /// Checks that `copy` can be made for another trip of `loop`: it depends on
   /// the trip through pure operations only, and its tile is a buffer of the
@@ -136,8 +137,6 @@ struct CopyLoop {
         result.copies.push_back(copy);
       } else if (auto fence = dyn_cast<FenceAsyncOp>(op)) {
         result.fence = fence;
-      } else if (auto wait = dyn_cast<WarpgroupWaitOp>(op)) {
-        result.lag = wait.getPending() > 0 ? 1 : 0;
       } else if (auto barrier = dyn_cast<gpu::BarrierOp>(op)) {
         if (!result.afterCopies)
           result.afterCopies = barrier;
@@ -220,8 +219,8 @@ SmallVector<FetchTileOp> Pipeliner::fetch(Value trip) {
   SmallVector<FetchTileOp> result;
   for (CopyTileOp copy : parts.copies) {
     CopyTileOp clone = cloneFor(copy, trip, mapping);
-    auto type = VectorType::get({clone.getChunksPerThread(), 4},
-                                b.getI32Type());
+    auto type =
+        VectorType::get({clone.getChunksPerThread(), 4}, b.getI32Type());
     result.push_back(FetchTileOp::create(
         b, clone.getLoc(), type, clone.getSource(), clone.getRow(),
         clone.getColumn(), clone.getRowBound(), clone.getColumnBound(),
@@ -260,8 +259,7 @@ scf::ForOp Pipeliner::rebuildLoop(ArrayRef<Value> counters) {
                                  old.getUpperBound(), old.getStep(), init);
   loop->setDiscardableAttrs(old->getDiscardableAttrDictionary());
   Block *body = loop.getBody();
-  SmallVector<Value> arguments(
-      body->getArguments().drop_back(counters.size()));
+  SmallVector<Value> arguments(body->getArguments().drop_back(counters.size()));
   for (auto [from, to] : llvm::zip(old.getBody()->getArguments(), arguments))
     from.replaceAllUsesWith(to);
   body->getOperations().splice(body->end(), old.getBody()->getOperations());
@@ -302,7 +300,7 @@ void Pipeliner::createPrologue(Value first, int64_t distance) {
 void Pipeliner::run() {
   stageBuffers();
   Value first = parts.loop.getLowerBound();
-  int64_t distance = stages - 1 - parts.lag;
+  int64_t distance = stages - 1;
   SmallVector<Value> counters;
   if (async) {
     createPrologue(first, distance);
@@ -325,9 +323,9 @@ void Pipeliner::run() {
     TypeSwitch<Operation *>(op)
         .Case<LoadWeightsOp, LoadActivationsOp, LoadScalesOp, WarpgroupMmaOp>(
             [&](auto load) {
-          if (buffers.contains(load.getTile()))
-            load.getStageMutable().assign(read);
-        });
+              if (buffers.contains(load.getTile()))
+                load.getStageMutable().assign(read);
+            });
   });
 
   Operation *yield = loop.getBody()->getTerminator();
@@ -348,9 +346,8 @@ void Pipeliner::run() {
     WaitCopiesOp::create(b, loc(), 0);
   } else {
     b.setInsertionPoint(parts.afterCopies);
-    SmallVector<FetchTileOp> fetched =
-        fetch(arith::AddIOp::create(b, loc(), loop.getInductionVar(),
-                                    constant(1)));
+    SmallVector<FetchTileOp> fetched = fetch(
+        arith::AddIOp::create(b, loc(), loop.getInductionVar(), constant(1)));
     parts.afterCopies.erase();
     b.setInsertionPoint(parts.afterCompute);
     Value other = next(read);
@@ -374,8 +371,8 @@ struct PipelineCopiesPass
     });
     if (loops.empty())
       return;
-    auto config = kernel->getAttrOfType<LoweringConfigAttr>(
-        "hquant.lowering_config");
+    auto config =
+        kernel->getAttrOfType<LoweringConfigAttr>("hquant.lowering_config");
     if (!config) {
       kernel.emitOpError("expected the attribute hquant.lowering_config, which "
                          "gives the number of stages");
@@ -397,13 +394,10 @@ LogicalResult humming::pipelineCopies(scf::ForOp loop, int64_t stages,
     return failure();
   if (stages < 2 || stages > (async ? 8 : 2))
     return loop.emitOpError("expected ")
-           << (async ? "2 to 8 stages" : "2 stages for copies through "
-                                         "registers")
+           << (async ? "2 to 8 stages"
+                     : "2 stages for copies through "
+                       "registers")
            << ", got " << stages;
-  if (async && stages < 2 + parts->lag)
-    return loop.emitOpError("expected at least ")
-           << 2 + parts->lag << " stages for an asynchronous MMA, got "
-           << stages;
   Pipeliner(*parts, stages, async).run();
   return success();
 }

@@ -1,5 +1,5 @@
-// On sm_90a a warpgroup takes one step at a time from shared memory, and the copies
-// run one trip less ahead, since an MMA may still read the stage before.
+// On sm_90a a warpgroup takes one step at a time from shared memory. Nothing is in
+// flight from one trip to the next.
 //
 // RUN: humming-opt %s --humming-configure="chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" --convert-hquant-to-tiles \
 // RUN:   | FileCheck %s --check-prefix=TILES
@@ -26,23 +26,26 @@ func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<51
 // TILES: hquant.fence_async
 // TILES-NEXT: gpu.barrier
 // TILES: hquant.load_weights {{.*}} unit_stride = 4
-// TILES-COUNT-8: hquant.warpgroup_mma
-// TILES: hquant.warpgroup_wait {{.*}} pending 1
-// TILES: gpu.barrier
+// TILES-COUNT-7: hquant.warpgroup_wait {{.*}} pending 1
+// TILES-NOT: pending 1
 // TILES: hquant.warpgroup_wait {{.*}} pending 0
+// TILES-NEXT: gpu.barrier
 
 // PIPELINED-LABEL: gpu.func @layer
-// Two trips of weights and scales, then the wait, then their activations.
-// PIPELINED-COUNT-4: hquant.copy_tile {{.*}} independent
+// Three trips of weights and scales, then the wait, then their activations.
+// PIPELINED-COUNT-6: hquant.copy_tile {{.*}} independent
 // PIPELINED: hquant.grid_wait
 // PIPELINED: hquant.copy_tile %arg0
-// PIPELINED: hquant.commit_copies
-// PIPELINED: hquant.commit_copies
+// PIPELINED-COUNT-3: hquant.commit_copies
 // PIPELINED-NOT: hquant.commit_copies
 // PIPELINED: scf.for
-// PIPELINED: hquant.wait_copies 1
+// PIPELINED: hquant.wait_copies 2
 // PIPELINED-NEXT: hquant.fence_async
 // PIPELINED-NEXT: gpu.barrier
+// PIPELINED: hquant.copy_tile
+// PIPELINED: hquant.commit_copies
+// PIPELINED: hquant.warpgroup_mma
+// PIPELINED: hquant.warpgroup_wait {{.*}} pending 1
 
 // NVVM-LABEL: llvm.func @layer
 // NVVM: nvvm.griddepcontrol launch_dependents

@@ -11,7 +11,7 @@ module attributes {hquant.target = #nvvm.target<chip = "sm_80">} {
 // the partial sum of the group's two slabs.
 // CHECK-LABEL: gpu.func @accumulator(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1>, %[[W:[a-z0-9]+]]: !llvm.ptr<1>, %[[S:[a-z0-9]+]]: !llvm.ptr<1>, %[[Z:[a-z0-9]+]]: !llvm.ptr<1>, %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[C:[a-z0-9]+]]: !llvm.ptr<1>, %[[WS:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32, %[[LDX:[a-z0-9]+]]: i32, %[[LDC:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>)
-// CHECK-SAME: workgroup(%[[WT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[XT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[ST:[a-z0-9]+]] : memref<128xi8, {{.*}}>, %[[SCRATCH:[a-z0-9]+]] : memref<4096xi8, {{.*}}>)
+// CHECK-SAME: workgroup(%[[XT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[WT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[ST:[a-z0-9]+]] : memref<128xi8, {{.*}}>, %[[SCRATCH:[a-z0-9]+]] : memref<4096xi8, {{.*}}>)
 // CHECK-SAME: kernel attributes {hquant.lowering_config = {{.*}}, known_block_size = array<i32: 64, 1, 1>}
 // CHECK: %[[TID:.*]] = gpu.thread_id x
 // CHECK: %[[UNIT:.*]] = arith.muli %{{.*}}, %c2_i32
@@ -22,9 +22,9 @@ module attributes {hquant.target = #nvvm.target<chip = "sm_80">} {
 // CHECK: %[[GROUPS:.*]] = arith.divui %{{.*}}, %c128_i32
 // CHECK: %[[TRIPS:.*]] = arith.divui
 // CHECK: %[[ACC:.*]] = scf.for %[[I:.*]] = %c0_i32{{.*}} to %[[TRIPS]] step %c1_i32{{.*}} iter_args(%[[IN:.*]] = %{{.*}}) -> (vector<2x2x4xf32>)
-// CHECK: hquant.copy_tile %[[W]][%[[STRIP]], %{{.*}}] bounds[%[[STRIPS]], %[[SLABS]]] stride %[[SLABS]] to %[[WT]] {cell_bytes = 2048 : i64, granule = 16 : i64, threads = 64 : i64, tile_columns = 2 : i64, tile_rows = 1 : i64}
+// CHECK: hquant.copy_tile %[[W]][%[[STRIP]], %{{.*}}] bounds[%[[STRIPS]], %[[SLABS]]] stride %[[SLABS]] to %[[WT]] {cell_bytes = 2048 : i64, granule = 16 : i64, independent, threads = 64 : i64, tile_columns = 2 : i64, tile_rows = 1 : i64}
 // CHECK: hquant.copy_tile %[[X]][%{{.*}}, %{{.*}}] bounds[%[[M]], %[[K]]] stride %[[LDX]] to %[[XT]] {cell_bytes = 2 : i64, granule = 16 : i64, swizzle, threads = 64 : i64, tile_columns = 128 : i64, tile_rows = 16 : i64}
-// CHECK: hquant.copy_tile %[[S]][%[[I]], %[[STRIP]]] bounds[%[[GROUPS]], %[[STRIPS]]] stride %[[STRIPS]] to %[[ST]] {cell_bytes = 128 : i64, granule = 16 : i64, threads = 64 : i64, tile_columns = 1 : i64, tile_rows = 1 : i64}
+// CHECK: hquant.copy_tile %[[S]][%[[I]], %[[STRIP]]] bounds[%[[GROUPS]], %[[STRIPS]]] stride %[[STRIPS]] to %[[ST]] {cell_bytes = 128 : i64, granule = 16 : i64, independent, threads = 64 : i64, tile_columns = 1 : i64, tile_rows = 1 : i64}
 // CHECK-NEXT: gpu.barrier
 // CHECK: %[[W0:.*]] = hquant.load_weights %[[WT]] unit %[[UNIT]] slab %{{.*}} {slabs = 2 : i64} {{.*}} -> vector<2x4xi32>
 // CHECK: %[[X0:.*]] = hquant.load_activations %[[XT]] token %{{.*}} slab %{{.*}} {tile_rows = 16 : i64} {{.*}} -> vector<2x4x2xi32>

@@ -45,7 +45,7 @@ func.func @unknown(%x: tensor<?x14336xf16>, %w: tensor<4096x14336xi4>, %s: tenso
 
 // Less work than the card has SMs.
 // CHECK-LABEL: func @small_layer
-// CHECK: lowering_config = <mma = m16n8k8, block = [64, 16, 128], warp = [16, 16], warps_k = 2, stages = 2, copy = sync, scale = accumulator, split_k = 1>
+// CHECK: lowering_config = <mma = m16n8k8, block = [64, 16, 256], warp = [32, 16], warps_k = 4, stages = 2, copy = sync, scale = accumulator, split_k = 1>
 func.func @small_layer(%x: tensor<33x1536xf16>, %w: tensor<384x1536xi4>, %s: tensor<384x48xf16>, %z: tensor<384x48xi4>, %b: tensor<384xf16>) -> tensor<33x384xf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<384x48xf16>) zero_points(%z : tensor<384x48xi4>) bias(%b : tensor<384xf16>)
          quant_type = <u4, scale = f16, group = 32, zero_point = int>

@@ -15,7 +15,7 @@ func.func @decode(%x: tensor<1x4096xbf16>, %w: tensor<4096x4096xi4>, %s: tensor<
 
 // Sixteen tokens, the usual guess.
 // CHECK-LABEL: func @small_batch
-// CHECK: lowering_config = <mma = m16n8k16, block = [256, 16, 128], warp = [32, 16], warps_k = 1, stages = 3, copy = cp.async, scale = accumulator, split_k = 3>
+// CHECK: lowering_config = <mma = m16n8k16, block = [128, 16, 128], warp = [64, 16], warps_k = 2, stages = 4, copy = cp.async, scale = accumulator, split_k = 3>
 func.func @small_batch(%x: tensor<16x8192xbf16>, %w: tensor<8192x8192xi4>, %s: tensor<8192x64xbf16>) -> tensor<16x8192xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<8192x64xbf16>)
          quant_type = <u4, scale = bf16, group = 128>

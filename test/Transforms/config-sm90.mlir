@@ -5,7 +5,7 @@
 
 // One token.
 // CHECK-LABEL: func @decode
-// CHECK: lowering_config = <mma = m16n8k16, block = [64, 8, 512], warp = [32, 8], warps_k = 8, stages = 5, copy = cp.async, scale = accumulator, split_k = 2, early = 1>
+// CHECK: lowering_config = <mma = m16n8k16, block = [64, 8, 512], warp = [64, 8], warps_k = 8, stages = 5, copy = cp.async, scale = accumulator, split_k = 1, early = 1>
 func.func @decode(%x: tensor<1x4096xbf16>, %w: tensor<4096x4096xi4>, %s: tensor<4096x32xbf16>) -> tensor<1x4096xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<4096x32xbf16>)
          quant_type = <u4, scale = bf16, group = 128>

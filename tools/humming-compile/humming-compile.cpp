@@ -78,9 +78,8 @@ Expected<Output> makeOutput(Artifact artifact, const MatmulProblem &problem,
   // The explanation is the chooser's, which works without the rest.
   if (artifact <= Artifact::Stage4 || explain) {
     int stage = artifact <= Artifact::Stage4 ? int(artifact) : 3;
-    auto result =
-        compileDirectly(problem, target, config, std::max(stage, explain ? 3 : 1),
-                        explain);
+    auto result = compileDirectly(problem, target, config,
+                                  std::max(stage, explain ? 3 : 1), explain);
     if (!result)
       return result.takeError();
     output.remarks = result->remarks;
@@ -206,8 +205,8 @@ int main(int argc, char **argv) {
   parseCommandLine(argc, argv, "Compile a quantized matmul\n",
                    {&flags.category, &category});
   if (Error error = run(flags, emit, file, time, explain, noCache)) {
-    WithColor::error(errs(), "humming-compile") << toString(std::move(error))
-                                                << '\n';
+    WithColor::error(errs(), "humming-compile")
+        << toString(std::move(error)) << '\n';
     return 1;
   }
   return 0;

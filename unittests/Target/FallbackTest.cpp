@@ -24,7 +24,8 @@ std::string runs(llvm::StringRef activation, llvm::StringRef chip) {
   auto resolved = resolveFallback(p, **getTargetInfo(chip));
   if (!resolved)
     return llvm::toString(resolved.takeError());
-  EXPECT_EQ(resolved->note.empty(), resolved->problem.activation == p.activation);
+  EXPECT_EQ(resolved->note.empty(),
+            resolved->problem.activation == p.activation);
   EXPECT_EQ(resolved->problem.activationScale == ActivationScaleKind::None,
             resolved->problem.activation.bits == 16);
   return resolved->problem.activation.str();

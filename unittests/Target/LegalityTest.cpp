@@ -87,8 +87,9 @@ TEST(CheckProblem, P1Sizes) {
 TEST(CheckProblem, P2Activation) {
   MatmulProblem p = goodProblem();
   p.activation = NumberFormat::smallFloat(2, 1);
-  EXPECT_EQ(problemError(p), "rule P2: expected activations of f16, bf16, e4m3, "
-                             "e5m2, s8 or s4, got e2m1");
+  EXPECT_EQ(problemError(p),
+            "rule P2: expected activations of f16, bf16, e4m3, "
+            "e5m2, s8 or s4, got e2m1");
   p.activation = NumberFormat::smallFloat(4, 3);
   EXPECT_EQ(problemError(p),
             "rule P2: expected scales for e4m3 activations, got none");
@@ -153,8 +154,9 @@ TEST(CheckProblem, P5Scale) {
                              "float zero points, got e8m0");
   p.weight.zeroPoint = ZeroPointKind::None;
   p.weight.scale = NumberFormat::smallFloat(3, 2);
-  EXPECT_EQ(problemError(p), "rule P5: expected scales of f32, f16, bf16, e4m3, "
-                             "e5m2 or e8m0, got e3m2");
+  EXPECT_EQ(problemError(p),
+            "rule P5: expected scales of f32, f16, bf16, e4m3, "
+            "e5m2 or e8m0, got e3m2");
 }
 
 TEST(CheckProblem, P6Granularity) {

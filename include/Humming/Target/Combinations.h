@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One enumeration of formats serves the tests (which compile and execute them) and
-// the table of what is supported, so that the table can't lie.
+// One enumeration of formats serves the tests (which compile and execute them)
+// and the table of what is supported, so that the table can't lie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,10 +27,11 @@ std::vector<MatmulProblem> enumerateProblems(const TargetInfo &target,
 
 /// A subset of `problems` in which every pair of values of two attributes that
 /// occurs in `problems` occurs at least once. Greedy, in a fixed order.
-std::vector<MatmulProblem> coverPairs(const std::vector<MatmulProblem> &problems);
+std::vector<MatmulProblem>
+coverPairs(const std::vector<MatmulProblem> &problems);
 
-/// The support table in Markdown: a row a weight format, a column an activation;
-/// a cell names the first chip that runs the pair.
+/// The support table in Markdown: a row a weight format, a column an
+/// activation; a cell names the first chip that runs the pair.
 std::string supportTable();
 
 } // namespace humming

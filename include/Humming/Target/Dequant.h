@@ -1,4 +1,5 @@
-//===- Dequant.h - Which codes become which operands, and the cost -*- C++ -*-===//
+//===- Dequant.h - Which codes become which operands, and the cost -*- C++
+//-*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The facts about dequantization that choosing, legality and the lowering share.
-// The sequences themselves are in lib/Transforms; a test holds their instructions
-// against the counts here.
+// The facts about dequantization that choosing, legality and the lowering
+// share. The sequences themselves are in lib/Transforms; a test holds their
+// instructions against the counts here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,8 @@
 namespace humming {
 
 /// Checks that codes of `type` (format, table, kind of zero points) have a
-/// sequence to `operand` that keeps every value exactly (tables: rounded once to
-/// the operand). Error: "expected ..., got ..." without a rule number.
+/// sequence to `operand` that keeps every value exactly (tables: rounded once
+/// to the operand). Error: "expected ..., got ..." without a rule number.
 llvm::Error checkDequant(const QuantType &type, const NumberFormat &operand);
 
 /// The power of two by which the sequence's result is too small: the value is
@@ -33,8 +34,9 @@ int32_t dequantExponent(const NumberFormat &weight,
 /// What one dequantization costs, in instructions a lane. A lop3, prmt, shift,
 /// packed fma or conversion counts one; bit casts and constants nothing.
 struct DequantCost {
-  double perWeights8 = 0; ///< for 8 weights, without the multiplication by a scale
-  double perGroup = 0;    ///< for the zero points of a group (two rows)
+  double perWeights8 =
+      0;               ///< for 8 weights, without the multiplication by a scale
+  double perGroup = 0; ///< for the zero points of a group (two rows)
 };
 /// `nativeConvert`: the chip converts e4m3 to f16. checkDequant must hold.
 DequantCost dequantCost(const QuantType &type, const NumberFormat &operand,

@@ -24,14 +24,14 @@ fallbackActivations(const NumberFormat &activation);
 
 struct ResolvedProblem {
   MatmulProblem problem;
-  /// Empty, or what runs in place of what: "activations of bf16 in place of e4m3:
-  /// rule P3: ...".
+  /// Empty, or what runs in place of what: "activations of bf16 in place of
+  /// e4m3: rule P3: ...".
   std::string note;
 };
-/// `problem` itself where it is legal on `target`, else the first of its fallbacks
-/// that is; 16-bit activations lose their scales (the caller hands over values).
-/// Only the activation is replaced, so that an error of another part stays one.
-/// Error: checkProblem's of `problem`.
+/// `problem` itself where it is legal on `target`, else the first of its
+/// fallbacks that is; 16-bit activations lose their scales (the caller hands
+/// over values). Only the activation is replaced, so that an error of another
+/// part stays one. Error: checkProblem's of `problem`.
 llvm::Expected<ResolvedProblem> resolveFallback(const MatmulProblem &problem,
                                                 const TargetInfo &target);
 

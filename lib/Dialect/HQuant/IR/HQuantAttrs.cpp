@@ -49,8 +49,7 @@ llvm::hash_code humming::hash_value(const Granularity &granularity) {
 llvm::hash_code humming::hash_value(const QuantType &type) {
   return llvm::hash_combine(type.weight, type.scale, type.granularity,
                             type.zeroPoint, type.globalScale, type.rowPhase,
-                            type.columnPhase,
-                            type.table.has_value());
+                            type.columnPhase, type.table.has_value());
 }
 
 llvm::hash_code humming::hash_value(const KernelConfig &config) {
@@ -249,13 +248,13 @@ void QuantTypeAttr::print(AsmPrinter &printer) const {
             << (type.globalScale == GlobalScaleKind::Tensor ? "tensor"
                                                             : "channel");
   if (type.rowPhase || type.columnPhase)
-    printer << ", phase = [" << type.rowPhase << ", " << type.columnPhase << "]";
+    printer << ", phase = [" << type.rowPhase << ", " << type.columnPhase
+            << "]";
   if (type.table) {
     printer << ", table = [";
-    llvm::interleaveComma(type.table->values, printer.getStream(),
-                          [&](float value) {
-                            printer.printFloat(APFloat(value));
-                          });
+    llvm::interleaveComma(
+        type.table->values, printer.getStream(),
+        [&](float value) { printer.printFloat(APFloat(value)); });
     printer << "]";
   }
   printer << ">";
@@ -272,13 +271,13 @@ static ParseResult parseQuantTypeExtra(AsmParser &parser, StringRef key,
     if (kind != "tensor" && kind != "channel")
       return parser.emitError(loc, "expected global tensor or channel, got ")
              << kind;
-    type.globalScale = kind == "tensor" ? GlobalScaleKind::Tensor
-                                        : GlobalScaleKind::Channel;
+    type.globalScale =
+        kind == "tensor" ? GlobalScaleKind::Tensor : GlobalScaleKind::Channel;
     return success();
   }
   if (key == "phase")
-    return failure(parser.parseLSquare() || parser.parseInteger(type.rowPhase) ||
-                   parser.parseComma() ||
+    return failure(parser.parseLSquare() ||
+                   parser.parseInteger(type.rowPhase) || parser.parseComma() ||
                    parser.parseInteger(type.columnPhase) ||
                    parser.parseRSquare());
   if (key != "table")

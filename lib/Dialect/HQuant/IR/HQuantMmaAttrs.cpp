@@ -123,14 +123,16 @@ WarpgroupMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 int64_t WarpgroupMmaAttr::getRows() const { return 64; }
 int64_t WarpgroupMmaAttr::getColumns() const { return getTokens(); }
 int64_t WarpgroupMmaAttr::getDepth() const { return getStepDepth(); }
-int64_t WarpgroupMmaAttr::getStepDepth() const { return 256 / getOperand().bits; }
+int64_t WarpgroupMmaAttr::getStepDepth() const {
+  return 256 / getOperand().bits;
+}
 NumberFormat WarpgroupMmaAttr::getOperandFormat() const { return getOperand(); }
 int64_t WarpgroupMmaAttr::getNumARegisters() const { return 4; }
 int64_t WarpgroupMmaAttr::getNumBRegisters() const { return 0; }
 int64_t WarpgroupMmaAttr::getNumAccumulators() const { return getTokens() / 2; }
 
-/// `b` is the descriptor of the step's tile; `c` the accumulators, or nothing to
-/// start from zero. The result is in flight until the group is waited for.
+/// `b` is the descriptor of the step's tile; `c` the accumulators, or nothing
+/// to start from zero. The result is in flight until the group is waited for.
 SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                                ValueRange a, ValueRange b,
                                                ValueRange c) const {
@@ -201,8 +203,8 @@ int64_t SyncMmaAttr::getNumAccumulators() const { return 4; }
 static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
                                            SyncMmaAttr kind, ValueRange a,
                                            ValueRange b, ValueRange c) {
-  NVVM::MMATypes type = kind.getOperand().bits == 8 ? NVVM::MMATypes::s8
-                                                    : NVVM::MMATypes::s4;
+  NVVM::MMATypes type =
+      kind.getOperand().bits == 8 ? NVVM::MMATypes::s8 : NVVM::MMATypes::s4;
   std::array<NVVM::MMATypes, 2> types = {type, type};
   std::array<NVVM::MMALayout, 2> layouts = {NVVM::MMALayout::row,
                                             NVVM::MMALayout::col};

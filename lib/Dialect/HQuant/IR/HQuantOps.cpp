@@ -143,8 +143,9 @@ int64_t MatmulOp::getK() {
 
 NumberFormat MatmulOp::getActivationFormat() {
   Type type = getTensor(getActivations()).getElementType();
-  return type.isInteger() ? NumberFormat::signedInt(type.getIntOrFloatBitWidth())
-                          : *getFormatOf(type);
+  return type.isInteger()
+             ? NumberFormat::signedInt(type.getIntOrFloatBitWidth())
+             : *getFormatOf(type);
 }
 
 MatmulProblem MatmulOp::getProblem() {
@@ -271,9 +272,9 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "expected " << str({count}) << " " << name
                          << ", got " << getTensor(scales).getDimSize(0);
   };
-  if (failed(verifyScales(getActivationScales(), "activation scales",
-                          *scaleKind == ActivationScaleKind::Tensor ? 1
-                                                                    : getM())))
+  if (failed(
+          verifyScales(getActivationScales(), "activation scales",
+                       *scaleKind == ActivationScaleKind::Tensor ? 1 : getM())))
     return failure();
   GlobalScaleKind global = getQuantType().getQuantType().globalScale;
   if ((global != GlobalScaleKind::None) != bool(getGlobalScales()))

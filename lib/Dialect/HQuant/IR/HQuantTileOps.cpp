@@ -236,8 +236,9 @@ LogicalResult LoadActivationsOp::verify() {
   // fragment_c5
   int64_t steps = type.getRank() == 3 ? type.getDimSize(1) : 0;
   if ((steps != 1 && steps != 2 && steps != 4) || type.getDimSize(2) != 2)
-    return emitOpError("expected a fragment of type vector<TxSx2xi32> with 4, 2 "
-                       "or 1 steps (16-, 8- or 4-bit activations), got ")
+    return emitOpError(
+               "expected a fragment of type vector<TxSx2xi32> with 4, 2 "
+               "or 1 steps (16-, 8- or 4-bit activations), got ")
            << type;
   // fragment_c6
   int64_t rows = getTileRows(), tokens = 8 * type.getDimSize(0);
@@ -257,8 +258,7 @@ LogicalResult LoadScalesOp::verify() {
     return failure();
   // fragment_c8
   int64_t wordsOfGroup = getElementBits() == 32 ? 2 : 1;
-  int64_t groups =
-      type.getRank() == 2 ? type.getDimSize(1) / wordsOfGroup : 0;
+  int64_t groups = type.getRank() == 2 ? type.getDimSize(1) / wordsOfGroup : 0;
   if ((groups != 1 && groups != 2 && groups != 4) ||
       type.getDimSize(1) % wordsOfGroup != 0)
     return emitOpError("expected scales of type vector<UxGxi32> with 1, 2 or 4 "
@@ -267,8 +267,7 @@ LogicalResult LoadScalesOp::verify() {
   if (failed(verifyUnits(*this, type.getDimSize(0))))
     return failure();
   // fragment_c9
-  if (getElementBits() != 8 && getElementBits() != 16 &&
-      getElementBits() != 32)
+  if (getElementBits() != 8 && getElementBits() != 16 && getElementBits() != 32)
     return emitOpError("expected element_bits 8, 16 or 32, got ")
            << int64_t(getElementBits());
   // fragment_c10
@@ -409,7 +408,8 @@ LogicalResult ScaleAccumulateOp::verify() {
            << acc;
   auto partial = cast<VectorType>(getPartial().getType());
   if (partial.getShape() != acc.getShape())
-    return emitOpError("expected a partial sum of the accumulators' shape, got ")
+    return emitOpError(
+               "expected a partial sum of the accumulators' shape, got ")
            << partial << " and " << acc;
   // fragment_c19
   if (getScale().getFormat().isF32())
