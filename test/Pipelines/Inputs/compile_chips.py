@@ -42,7 +42,7 @@ def find(pattern, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--assemble", action="store_true")
-    parser.add_argument("--chip", action="append", choices=CHIPS)
+    parser.add_argument("--chip", action="append", choices=CHIPS + ["sm_90a"])
     args = parser.parse_args()
 
     for chip in args.chip or CHIPS:
