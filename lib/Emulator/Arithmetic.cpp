@@ -113,15 +113,18 @@ static double hostOperation(Op op, double a, double b, double c,
 
 static uint64_t operateF64(Op op, uint64_t a, uint64_t b, uint64_t c,
                            FloatOptions o) {
-  // A NaN operand comes back quiet, the first one first; an invalid operation
-  // gives the default NaN of the GPU.
+  // A NaN operand comes back quiet. Of several, add, mul and fma of an H200
+  // give b, then c, then a; the divisions are subroutines that test a first. An
+  // invalid operation gives the default NaN of the GPU.
   const uint64_t quiet = uint64_t(1) << 51;
-  if (isNaN(FloatType::F64, a))
+  if (op == Op::Div && isNaN(FloatType::F64, a))
     return a | quiet;
   if (isNaN(FloatType::F64, b))
     return b | quiet;
   if (isNaN(FloatType::F64, c))
     return c | quiet;
+  if (isNaN(FloatType::F64, a))
+    return a | quiet;
   double r =
       hostOperation(op, llvm::bit_cast<double>(a), llvm::bit_cast<double>(b),
                     llvm::bit_cast<double>(c), o.rounding);
@@ -147,8 +150,17 @@ static uint64_t finish(FloatType type, double exact, FloatOptions o) {
   }
   if (o.relu && !(exact > 0))
     return 0;
-  uint64_t code = roundDouble(f, exact, o.rounding, /*saturate=*/false);
-  return o.ftz ? flush(type, code) : code;
+  // Hardware flushes what is below the smallest normal after rounding to the
+  // full precision of the mantissa, as if there were smaller exponents: f32
+  // 1 - 2^-24 times 2^-126 is 0, although rounding to a subnormal would give
+  // 2^-126. Twice the value has that precision and must round to twice 2^-126.
+  double smallest = std::ldexp(1.0, 1 - f.bias());
+  if (o.ftz && std::fabs(exact) < smallest) {
+    uint64_t twice = roundDouble(f, 2 * exact, o.rounding, /*saturate=*/false);
+    bool normal = std::fabs(decodeSmall(f, twice)) >= 2 * smallest;
+    exact = std::copysign(normal ? smallest : 0.0, exact);
+  }
+  return roundDouble(f, exact, o.rounding, /*saturate=*/false);
 }
 
 static double operand(FloatType type, uint64_t code, FloatOptions o) {
@@ -239,6 +251,8 @@ static uint64_t minMax(FloatType type, bool isMax, uint64_t a, uint64_t b,
     b &= ~sign;
   }
   bool nanA = isNaN(type, a), nanB = isNaN(type, b);
+  if (type == FloatType::F64 && nanA && nanB)
+    return b | uint64_t(1) << 51; // the second one, made quiet
   if ((nanA && nanB) || (o.nan && (nanA || nanB)))
     return formatOf(type).nan;
   uint64_t r;
@@ -259,12 +273,22 @@ uint64_t ptx::max(FloatType type, uint64_t a, uint64_t b, MinMaxOptions o) {
   return minMax(type, true, a, b, o);
 }
 
+/// `neg` and `abs` are additions to the hardware, so a NaN does not keep its
+/// bits: the canonical NaN of the type, for f64 the operand made quiet.
+static uint64_t quietNaN(FloatType type, uint64_t a) {
+  return type == FloatType::F64 ? a | uint64_t(1) << 51 : formatOf(type).nan;
+}
+
 uint64_t ptx::neg(FloatType type, uint64_t a, bool ftz) {
   a &= maskOf(type);
+  if (isNaN(type, a))
+    return quietNaN(type, a);
   return (ftz ? flush(type, a) : a) ^ signOf(type);
 }
 uint64_t ptx::abs(FloatType type, uint64_t a, bool ftz) {
   a &= maskOf(type);
+  if (isNaN(type, a))
+    return quietNaN(type, a);
   return (ftz ? flush(type, a) : a) & ~signOf(type);
 }
 uint64_t ptx::copysign(FloatType type, uint64_t a, uint64_t b) {
@@ -285,7 +309,8 @@ bool ptx::testp(FloatType type, TestOp op, uint64_t a) {
   case TestOp::NotANumber:
     return magnitude > infinity;
   case TestOp::Normal:
-    return magnitude < infinity && (magnitude & infinity);
+    // The ISA counts zeros among the normal numbers.
+    return magnitude < infinity && (!magnitude || (magnitude & infinity));
   case TestOp::Subnormal:
     return magnitude && !(magnitude & infinity);
   }

@@ -65,7 +65,7 @@ uint64_t ptx::fromDouble(FloatType type, double value, Rounding rounding) {
     return toE8M0(value, rounding, /*saturate=*/true);
   uint64_t code = roundDouble(formatOf(type), value, rounding, isNarrow(type));
   if (type == FloatType::TF32)
-    return std::isnan(value) ? 0x7FFFFFFF : code << 13;
+    return code << 13;
   return code;
 }
 
@@ -95,24 +95,51 @@ static double toIntegral(double v, Rounding rounding) {
 
 static bool isSubnormalF32(uint64_t code) { return !(code & 0x7F800000); }
 
+/// What an H200 makes of a NaN; the rule depends on the pair of types.
+static uint64_t convertNaN(FloatType to, FloatType from, uint64_t bits,
+                           ConvertOptions o) {
+  if (o.sat)
+    return 0;
+  uint64_t wide = llvm::bit_cast<uint64_t>(toDouble(from, bits));
+  FloatFormat f = formatOf(to);
+  if (to == FloatType::E8M0)
+    return 0xFF;
+  if (to == FloatType::F64) {
+    // The payload moves to the top of the wider mantissa, made quiet; .ftz goes
+    // through an f32 operation, which gives the canonical NaN.
+    if (o.ftz && from == FloatType::F32)
+      return 0x7FFFFFFFE0000000;
+    return wide | uint64_t(1) << 51;
+  }
+  if (to == FloatType::TF32 && from == FloatType::F32 &&
+      o.rounding == Rounding::RNA) {
+    // Integer operations that know of no NaN: the low bits are dropped, and
+    // .satfinite steps one unit down from everything past the largest value.
+    uint64_t kept = bits & 0xFFFFE000;
+    return o.satfinite ? kept - 0x2000 : kept;
+  }
+  if (to == FloatType::TF32)
+    return f.nan << 13;
+  // f64 keeps the sign and what fits of the payload.
+  if (from == FloatType::F64 && f.hasInfinity && f.width() >= 16) {
+    uint64_t payload =
+        wide >> (52 - f.mantissaBits) & ((uint64_t(1) << f.mantissaBits) - 1);
+    return wide >> 63 << (f.width() - 1) | f.infinity() | payload |
+           uint64_t(1) << (f.mantissaBits - 1);
+  }
+  if (from == FloatType::BF16 && to == FloatType::F32)
+    return bits << 16; // a shift
+  return f.nan;
+}
+
 uint64_t ptx::convert(FloatType to, FloatType from, uint64_t bits,
                       ConvertOptions o) {
   bits &= lowMask(bitWidth(from));
   if (o.ftz && from == FloatType::F32 && isSubnormalF32(bits))
     bits &= 0x80000000;
   double v = toDouble(from, bits);
-  if (std::isnan(v)) {
-    if (o.sat)
-      return 0;
-    if (to == FloatType::F64) {
-      // The payload moves to the top of the wider mantissa, made quiet.
-      uint64_t r = llvm::bit_cast<uint64_t>(v);
-      return r | uint64_t(1) << 51;
-    }
-    return to == FloatType::E8M0   ? 0xFF
-           : to == FloatType::TF32 ? 0x7FFFFFFF
-                                   : formatOf(to).nan;
-  }
+  if (std::isnan(v))
+    return convertNaN(to, from, bits, o);
   if (o.toIntegral)
     v = toIntegral(v, o.rounding);
   if (o.relu && !(v > 0))
@@ -138,7 +165,7 @@ uint64_t ptx::convertToInt(unsigned toBits, bool toSigned, FloatType from,
   double v = toDouble(from, bits);
   if (std::isnan(v)) {
     if (toBits == 64 || from == FloatType::F64)
-      return toBits < 32 ? 0 : uint64_t(1) << (toBits - 1);
+      return uint64_t(1) << (toBits - 1);
     return 0;
   }
   v = toIntegral(v, o.rounding);

@@ -330,8 +330,9 @@ void bfeHandler(Warp &w, const Inst &inst, uint32_t mask) {
   const uint32_t *pos = w.row<uint32_t>(o[2]), *len = w.row<uint32_t>(o[3]);
   constexpr unsigned bits = 8 * sizeof(T);
   forLanes(mask, [&](unsigned l) {
-    uint32_t p = pos[l] & 0xFF, n = len[l] & 0xFF;
-    if (n && p + n <= bits)
+    uint32_t p = bits == 32 ? pos[l] & 0xFF : pos[l];
+    uint32_t n = bits == 32 ? len[l] & 0xFF : len[l];
+    if (n && n <= bits && p <= bits - n)
       d[l] = pack<T>(T(T(U<T>(a[l]) << (bits - p - n)) >> (bits - n)));
     else
       d[l] = S(ptx::bfe(bits, std::is_signed_v<T>, a[l], p, n));

@@ -143,6 +143,11 @@ TEST(Arithmetic, FlushSaturateRelu) {
   EXPECT_EQ(mul(FloatType::F32, 0x80000001, 0x3F800000, ftz), 0x80000000u);
   EXPECT_EQ(mul(FloatType::F32, 0x00800000, 0x3F000000, ftz), 0u); // result
   EXPECT_EQ(mul(FloatType::F32, 0x00800000, 0x3F000000), 0x00400000u);
+  // 2^-126 - 2^-150 rounds to 2^-126 as a subnormal, but is exact at 24 bits:
+  // hardware flushes it.
+  EXPECT_EQ(mul(FloatType::F32, 0x00800000, 0x3F7FFFFF, ftz), 0u);
+  EXPECT_EQ(mul(FloatType::F32, 0x00800000, 0x3F7FFFFF), 0x00800000u);
+  EXPECT_EQ(mul(FloatType::F16, 0x0400, 0x3BFF, ftz), 0u);
   EXPECT_EQ(add(FloatType::F16, 0x3C00, 0x3C00, sat), 0x3C00u);
   EXPECT_EQ(sub(FloatType::F16, 0x0000, 0x3C00, sat), 0u);
   EXPECT_EQ(add(FloatType::F16, 0x7E00, 0x3C00, sat), 0u); // NaN
@@ -198,7 +203,10 @@ TEST(Arithmetic, MinMaxCompareAllF16Edges) {
 TEST(Arithmetic, TestpClasses) {
   EXPECT_TRUE(testp(FloatType::F32, TestOp::Subnormal, 0x80000001));
   EXPECT_TRUE(testp(FloatType::F32, TestOp::Normal, 0x00800000));
-  EXPECT_FALSE(testp(FloatType::F32, TestOp::Normal, 0));
+  // Zeros count as normal (PTX ISA, testp; hardware agrees).
+  EXPECT_TRUE(testp(FloatType::F32, TestOp::Normal, 0));
+  EXPECT_TRUE(testp(FloatType::F64, TestOp::Normal, uint64_t(1) << 63));
+  EXPECT_FALSE(testp(FloatType::F32, TestOp::Normal, 0x007FFFFF));
   EXPECT_TRUE(testp(FloatType::F32, TestOp::Infinite, 0xFF800000));
   EXPECT_TRUE(testp(FloatType::F64, TestOp::NotANumber, 0x7FF0000000000001));
   EXPECT_TRUE(testp(FloatType::F32, TestOp::Finite, 0x7F7FFFFF));

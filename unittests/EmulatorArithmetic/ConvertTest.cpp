@@ -47,7 +47,18 @@ TEST(Convert, EveryPairOfFloatTypes) {
           uint64_t bits = codeOf(from, i);
           llvm::APFloat v = oracle::value(from, bits);
           uint64_t got = convert(to, from, bits, o);
-          if (v.isNaN() && to == FloatType::F64) {
+          // Hardware has a NaN rule per pair (see NaNs below): payloads live
+          // on from or to f64 and from bf16 to f32, and cvt.rna.tf32 may even
+          // give an infinity.
+          if (v.isNaN() && to == FloatType::TF32 && from == FloatType::F32 &&
+              r == Rounding::RNA) {
+            ASSERT_EQ(bits & 0xFFFFE000, got);
+            continue;
+          }
+          if (v.isNaN() &&
+              (to == FloatType::F64 ||
+               (from == FloatType::F64 && bitWidth(to) >= 16) ||
+               (from == FloatType::BF16 && to == FloatType::F32))) {
             ASSERT_TRUE(std::isnan(toDouble(to, got)));
             continue;
           }
@@ -57,6 +68,27 @@ TEST(Convert, EveryPairOfFloatTypes) {
         }
       }
     }
+}
+
+// As an H200 converts them.
+TEST(Convert, NaNs) {
+  using F = FloatType;
+  ConvertOptions ftz, rna, finite;
+  ftz.ftz = true;
+  rna.rounding = finite.rounding = Rounding::RNA;
+  finite.satfinite = true;
+  EXPECT_EQ(convert(F::F16, F::F64, 0xFFF8000000000000), 0xFE00u);
+  EXPECT_EQ(convert(F::F32, F::F64, 0x7FF0000000000001), 0x7FC00000u);
+  EXPECT_EQ(convert(F::BF16, F::F64, 0x7FFFFFFFFFFFFFFF), 0x7FFFu);
+  EXPECT_EQ(convert(F::F32, F::BF16, 0xFFC0), 0xFFC00000u);
+  EXPECT_EQ(convert(F::F64, F::F32, 0x7F800001), 0x7FF8000020000000u);
+  EXPECT_EQ(convert(F::F64, F::F32, 0x7F800001, ftz), 0x7FFFFFFFE0000000u);
+  EXPECT_EQ(convert(F::TF32, F::F32, 0x7FC00000), 0x7FFFE000u);
+  EXPECT_EQ(convert(F::TF32, F::F32, 0x7F800001, rna), 0x7F800000u);
+  EXPECT_EQ(convert(F::TF32, F::F32, 0x7FC00000, finite), 0x7FBFE000u);
+  EXPECT_EQ(convertToInt(8, true, F::F64, 0x7FF8000000000000), 0x80u);
+  EXPECT_EQ(convertToInt(16, false, F::F64, 0x7FF8000000000000), 0x8000u);
+  EXPECT_EQ(convertToInt(8, true, F::F32, 0x7FC00000), 0u);
 }
 
 TEST(Convert, E8M0) {

@@ -78,8 +78,9 @@ inline uint64_t code(FloatType type, const APFloat &v) {
     case FloatType::BF16:
       return 0x7FFF;
     case FloatType::F32:
-    case FloatType::TF32:
       return 0x7FFFFFFF;
+    case FloatType::TF32:
+      return 0x7FFFE000;
     case FloatType::E4M3:
     case FloatType::E5M2:
       return 0x7F;

@@ -86,7 +86,7 @@ struct MinMaxOptions {
 };
 
 /// `min`/`max`. -0 orders below +0; one NaN operand gives the other operand
-/// unless `nan`; two give the canonical NaN.
+/// unless `nan`; two give the canonical NaN (f64: the second one, made quiet).
 uint64_t min(FloatType type, uint64_t a, uint64_t b, MinMaxOptions o = {});
 uint64_t max(FloatType type, uint64_t a, uint64_t b, MinMaxOptions o = {});
 uint32_t minPacked(FloatType type, uint32_t a, uint32_t b,
@@ -94,7 +94,8 @@ uint32_t minPacked(FloatType type, uint32_t a, uint32_t b,
 uint32_t maxPacked(FloatType type, uint32_t a, uint32_t b,
                    MinMaxOptions o = {});
 
-/// `neg`, `abs`: the sign bit is flipped or cleared, also of a NaN.
+/// `neg`, `abs`: the sign bit is flipped or cleared, except of a NaN, which
+/// becomes the canonical NaN (f64: the operand made quiet, sign kept).
 uint64_t neg(FloatType type, uint64_t a, bool ftz = false);
 uint64_t abs(FloatType type, uint64_t a, bool ftz = false);
 uint32_t negPacked(FloatType type, uint32_t a, bool ftz = false);
@@ -172,13 +173,16 @@ struct ConvertOptions {
 
 /// Float to float, every pair of FloatType. The narrow targets (8 bits and
 /// fewer) always saturate, as PTX requires `.satfinite` there; NaN becomes the
-/// target's NaN, or +max where it has none. E8M0 takes RZ and RP, drops the
-/// sign, and maps NaN to 0xFF and overflow to 0xFF or (`satfinite`) 0xFE.
+/// target's NaN, or +max where it has none (payloads live on from and to f64
+/// and from bf16 to f32, and `cvt.rna.tf32` drops the low bits). E8M0 takes RZ
+/// and RP, drops the sign, and maps NaN to 0xFF and overflow to 0xFF or
+/// (`satfinite`) 0xFE.
 uint64_t convert(FloatType to, FloatType from, uint64_t bits,
                  ConvertOptions o = {});
 
 /// Float to integer of \p toBits 8, 16, 32 or 64. Always clamps to the range of
-/// the target; NaN gives 0 for 8 to 32 bits and 1 << 63 for 64 bits.
+/// the target; NaN gives 0 for 8 to 32 bits and 1 << 63 for 64 bits, from f64
+/// 1 << (toBits - 1) for every width.
 uint64_t convertToInt(unsigned toBits, bool toSigned, FloatType from,
                       uint64_t bits, ConvertOptions o = {});
 

@@ -70,32 +70,40 @@ inline uint32_t prmt(uint32_t a, uint32_t b, uint32_t c,
   return r;
 }
 
-/// `bfe.{u,s}{32,64}`: \p len bits from \p pos; both are taken modulo 256. Bits
-/// past the top are zero (unsigned) or the sign of the extracted field.
+/// `bfe.{u,s}{32,64}`: \p len bits from \p pos. Bits past the top are zero
+/// (unsigned) or the sign of the extracted field. The 32-bit instruction takes
+/// both modulo 256, as the ISA says; an H200 uses all bits of them in the
+/// 64-bit forms, which are sequences of shifts.
 inline uint64_t bfe(unsigned bits, bool isSigned, uint64_t a, uint32_t pos,
                     uint32_t len) {
-  pos &= 0xFF;
-  len &= 0xFF;
+  if (bits == 32) {
+    pos &= 0xFF;
+    len &= 0xFF;
+  }
   unsigned msb = bits - 1;
   bool sign = false;
   if (isSigned && len) {
-    unsigned top = pos + len - 1 < msb ? pos + len - 1 : msb;
-    sign = a >> top & 1;
+    uint64_t last = uint64_t(pos) + len - 1;
+    sign = a >> (last < msb ? last : msb) & 1;
   }
   uint64_t r = 0;
   for (unsigned i = 0; i < bits; ++i) {
-    bool bit = i < len && pos + i <= msb ? a >> (pos + i) & 1 : sign;
+    uint64_t from = uint64_t(pos) + i;
+    bool bit = i < len && from <= msb ? a >> from & 1 : sign;
     r |= uint64_t(bit) << i;
   }
   return r;
 }
 
-/// `bfi.b32/b64 f, a, b, pos, len`: the low \p len bits of \p a go into \p b.
+/// `bfi.b32/b64 f, a, b, pos, len`: the low \p len bits of \p a go into \p b;
+/// the operands as for `bfe`.
 inline uint64_t bfi(unsigned bits, uint64_t a, uint64_t b, uint32_t pos,
                     uint32_t len) {
-  pos &= 0xFF;
-  len &= 0xFF;
-  for (unsigned i = 0; i < len && pos + i < bits; ++i) {
+  if (bits == 32) {
+    pos &= 0xFF;
+    len &= 0xFF;
+  }
+  for (unsigned i = 0; i < len && uint64_t(pos) + i < bits; ++i) {
     uint64_t mask = uint64_t(1) << (pos + i);
     b = (b & ~mask) | ((a >> i & 1) << (pos + i));
   }
