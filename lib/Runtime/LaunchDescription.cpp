@@ -74,10 +74,20 @@ Expected<unsigned> parseChipNumber(StringRef chip) {
 }
 
 ArrayRef<StringLiteral> LaunchDescription::argumentNames() {
-  static constexpr StringLiteral names[] = {
-      "x",         "w", "scales", "zero_points", "bias", "c",
-      "workspace", "m", "n",      "k",           "ldx",  "ldc",
-      "global_scales", "activation_scales"};
+  static constexpr StringLiteral names[] = {"x",
+                                            "w",
+                                            "scales",
+                                            "zero_points",
+                                            "bias",
+                                            "c",
+                                            "workspace",
+                                            "m",
+                                            "n",
+                                            "k",
+                                            "ldx",
+                                            "ldc",
+                                            "global_scales",
+                                            "activation_scales"};
   return names;
 }
 
@@ -176,10 +186,9 @@ Error LaunchDescription::verify() const {
   for (auto [field, divisor] : divisors)
     if (divisor < 1 || divisor > (field[0] == 'k' ? 32 : 8) ||
         !isPowerOf2_32(uint32_t(divisor)))
-      return fieldError(field,
-                        field[0] == 'k' ? "1, 2, 4, 8, 16 or 32"
-                                        : "1, 2, 4 or 8",
-                        Twine(divisor));
+      return fieldError(
+          field, field[0] == 'k' ? "1, 2, 4, 8, 16 or 32" : "1, 2, 4 or 8",
+          Twine(divisor));
   if (globalScale != "none" && globalScale != "tensor" &&
       globalScale != "channel")
     return fieldError("global_scale", "none, tensor or channel",
@@ -197,11 +206,10 @@ bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
     return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
                     d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
-                    d.earlyLaunch,
-                    d.activation, d.weight, d.scale, d.granularity, d.zeroPoint,
-                    d.globalScale, d.activationScale, d.table,
-                    d.output, d.hasBias, d.kDivisor, d.nDivisor, d.config,
-                    d.notes);
+                    d.earlyLaunch, d.activation, d.weight, d.scale,
+                    d.granularity, d.zeroPoint, d.globalScale,
+                    d.activationScale, d.table, d.output, d.hasBias, d.kDivisor,
+                    d.nDivisor, d.config, d.notes);
   };
   return key(*this) == key(o);
 }

@@ -334,8 +334,7 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
 
   // x and c are read and written in pieces as wide as the divisibility allows,
   // at most 16 bytes; packed buffers always in pieces of 16.
-  unsigned alignX =
-      std::min(16u, activationBits * unsigned(d.kDivisor) / 8);
+  unsigned alignX = std::min(16u, activationBits * unsigned(d.kDivisor) / 8);
   unsigned alignC = std::min(16u, outputBytes * unsigned(d.nDivisor));
   bool hasZeroPoints = d.zeroPoint != "none";
   bool needsWorkspace = d.splitK > 1;
@@ -344,17 +343,17 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
     const void *pointer;
     bool needed;
     unsigned alignment;
-  } const pointers[] = {{"x", a.x, true, alignX},
-                        {"w", a.w, true, 16},
-                        {"scales", a.scales, true, 16},
-                        {"zero_points", a.zeroPoints, hasZeroPoints, 16},
-                        {"bias", a.bias, d.hasBias, alignC},
-                        {"c", a.c, true, alignC},
-                        {"workspace", a.workspace, needsWorkspace, 16},
-                        {"global_scales", a.globalScales,
-                         d.globalScale != "none", 4},
-                        {"activation_scales", a.activationScales,
-                         d.activationScale != "none", 4}};
+  } const pointers[] = {
+      {"x", a.x, true, alignX},
+      {"w", a.w, true, 16},
+      {"scales", a.scales, true, 16},
+      {"zero_points", a.zeroPoints, hasZeroPoints, 16},
+      {"bias", a.bias, d.hasBias, alignC},
+      {"c", a.c, true, alignC},
+      {"workspace", a.workspace, needsWorkspace, 16},
+      {"global_scales", a.globalScales, d.globalScale != "none", 4},
+      {"activation_scales", a.activationScales, d.activationScale != "none",
+       4}};
   for (const auto &entry : pointers) {
     if (entry.needed && !entry.pointer)
       return fail(entry.name, "a device pointer", "null");
@@ -403,10 +402,20 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
   const LaunchDescription &d = launchDescription;
   LaunchDescription::Grid grid = d.grid(a.m, a.n);
   DenseArguments copy = a;
-  void *parameters[] = {&copy.x,    &copy.w, &copy.scales,    &copy.zeroPoints,
-                        &copy.bias, &copy.c, &copy.workspace, &copy.m,
-                        &copy.n,    &copy.k, &copy.ldx,       &copy.ldc,
-                        &copy.globalScales,  &copy.activationScales};
+  void *parameters[] = {&copy.x,
+                        &copy.w,
+                        &copy.scales,
+                        &copy.zeroPoints,
+                        &copy.bias,
+                        &copy.c,
+                        &copy.workspace,
+                        &copy.m,
+                        &copy.n,
+                        &copy.k,
+                        &copy.ldx,
+                        &copy.ldc,
+                        &copy.globalScales,
+                        &copy.activationScales};
   const CudaDriver &driver = owner->driver();
   const DriverTable &table = driver.table();
   auto call = [&]() -> cu::Result {
@@ -414,9 +423,9 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
       cu::LaunchAttribute early = {};
       early.id = cu::kProgrammaticStreamSerialization;
       early.value = 1;
-      cu::LaunchConfig config = {grid.x, grid.y, grid.z,        d.blockThreads,
-                                 1,      1,      d.sharedBytes, stream,
-                                 &early, d.earlyLaunch ? 1u : 0u};
+      cu::LaunchConfig config = {
+          grid.x,        grid.y, grid.z, d.blockThreads,         1, 1,
+          d.sharedBytes, stream, &early, d.earlyLaunch ? 1u : 0u};
       return table.launchKernelEx(&config, function, parameters, nullptr);
     }
     return table.launchKernel(function, grid.x, grid.y, grid.z, d.blockThreads,
@@ -447,10 +456,14 @@ Error Kernel::checkPointers(const DenseArguments &a) const {
     return error;
   ArrayRef<StringLiteral> names = LaunchDescription::argumentNames();
   const std::pair<StringRef, const void *> pointers[] = {
-      {names[0], a.x},         {names[1], a.w},
-      {names[2], a.scales},    {names[3], a.zeroPoints},
-      {names[4], a.bias},      {names[5], a.c},
-      {names[6], a.workspace}, {names[12], a.globalScales},
+      {names[0], a.x},
+      {names[1], a.w},
+      {names[2], a.scales},
+      {names[3], a.zeroPoints},
+      {names[4], a.bias},
+      {names[5], a.c},
+      {names[6], a.workspace},
+      {names[12], a.globalScales},
       {names[13], a.activationScales}};
   for (auto [name, pointer] : pointers) {
     if (!pointer)

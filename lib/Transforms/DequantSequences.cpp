@@ -64,9 +64,8 @@ Value DequantSequence::codesAt(int64_t index, int64_t at, int64_t flip) {
   SmallVector<Piece> pieces = piecesOf(index);
   for (const Piece &piece : pieces) {
     int64_t place = at + piece.weight;
-    Value bitsOfPlane =
-        mask(moved(piece.word, piece.shift - place),
-             lanes(((int64_t(1) << piece.bits) - 1) << place));
+    Value bitsOfPlane = mask(moved(piece.word, piece.shift - place),
+                             lanes(((int64_t(1) << piece.bits) - 1) << place));
     // The constant goes in with the first plane: (x & mask) ^ flip is one lop3,
     // and so is (y & mask) | that (xor, since flip may have bits of y's).
     if (codes)

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One builder a class of weights. A builder is given the packed words of a unit,
-// then the scales and zero points of a group, and is asked for the registers that
-// belong to the group. Within a unit and a group it shares what it can: a shifted
-// word, a table's look-up of eight codes, a constant of the zero point.
+// One builder a class of weights. A builder is given the packed words of a
+// unit, then the scales and zero points of a group, and is asked for the
+// registers that belong to the group. Within a unit and a group it shares what
+// it can: a shifted word, a table's look-up of eight codes, a constant of the
+// zero point.
 //
 //===----------------------------------------------------------------------===//
 
@@ -111,9 +112,9 @@ std::unique_ptr<DequantSequence>
 createSixteenBitSequence(mlir::OpBuilder &b, mlir::Location loc,
                          const DequantSpec &spec);
 /// Sequences for 8-bit and 4-bit operands.
-std::unique_ptr<DequantSequence>
-createNarrowSequence(mlir::OpBuilder &b, mlir::Location loc,
-                     const DequantSpec &spec);
+std::unique_ptr<DequantSequence> createNarrowSequence(mlir::OpBuilder &b,
+                                                      mlir::Location loc,
+                                                      const DequantSpec &spec);
 
 } // namespace humming
 

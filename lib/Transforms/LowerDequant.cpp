@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Takes a fragment apart into registers, in the order of its groups, and asks the
-// sequence of the pair of formats for each. SixteenBitSequences.cpp and
+// Takes a fragment apart into registers, in the order of its groups, and asks
+// the sequence of the pair of formats for each. SixteenBitSequences.cpp and
 // NarrowSequences.cpp have the sequences and how they work.
 //
 //===----------------------------------------------------------------------===//

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every pair of unit and token tile becomes one step of the MMA kind a K step. The
-// order is K step outermost, so that neighbouring instructions write different
-// accumulators and none waits for the one before it.
+// Every pair of unit and token tile becomes one step of the MMA kind a K step.
+// The order is K step outermost, so that neighbouring instructions write
+// different accumulators and none waits for the one before it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,8 +52,8 @@ struct MapMma : OpRewritePattern<MmaOp> {
     SmallVector<SmallVector<Value>> acc;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
-        acc.push_back(registers(op.getAccumulators(), u, t,
-                                kind.getNumAccumulators()));
+        acc.push_back(
+            registers(op.getAccumulators(), u, t, kind.getNumAccumulators()));
 
     for (int64_t s = op.getFirstStep(); s < int64_t(op.getLastStep()); ++s) {
       SmallVector<SmallVector<Value>> b;

@@ -6,22 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A register holds four codes of an 8-bit or eight of a 4-bit operand; scales are
-// never multiplied in here, they go to the accumulators.
+// A register holds four codes of an 8-bit or eight of a 4-bit operand; scales
+// are never multiplied in here, they go to the accumulators.
 //
-// *Integers to integers*: with the lane's sign bit set, q - z cannot borrow from
-// the next lane, so one 32-bit subtraction does all lanes; flipping the sign bit
-// back leaves two's complement.
+// *Integers to integers*: with the lane's sign bit set, q - z cannot borrow
+// from the next lane, so one 32-bit subtraction does all lanes; flipping the
+// sign bit back leaves two's complement.
 //
 //   u4, z = 8, lanes 0x80 | q:  0x8f - 0x08 = 0x87, ^ 0x80 = 0x07;
 //                               0x80 - 0x08 = 0x78, ^ 0x80 = 0xf8 = -8
 //
-// *Integers to floats*: sign and magnitude of the same difference. A float whose
-// exponent is 0 or 1 is linear, so the magnitude is left in the lowest bits as a
-// subnormal: exact up to 16 (e4m3) and 8 (e5m2). It is 2^9 and 2^16 too small.
+// *Integers to floats*: sign and magnitude of the same difference. A float
+// whose exponent is 0 or 1 is linear, so the magnitude is left in the lowest
+// bits as a subnormal: exact up to 16 (e4m3) and 8 (e5m2). It is 2^9 and 2^16
+// too small.
 //
-// *Floats to wider floats*: exponent and mantissa move right under the sign; the
-// bias makes the value smaller by a power of two.
+// *Floats to wider floats*: exponent and mantissa move right under the sign;
+// the bias makes the value smaller by a power of two.
 //
 // What is too small by a power of two is paid back in f32 with the scales
 // (dequantExponent in Humming/Target/Dequant.h).
@@ -90,9 +91,9 @@ private:
   Value signAndMagnitude(Value value) {
     // Selectors 8 to 11: the sign of bytes 0 to 3, in all their bits.
     Value signs = permute(value, value, 0xba98);
-    Value magnitude = LLVM::AddOp::create(
-        b, loc, LLVM::XOrOp::create(b, loc, value, signs),
-        mask(signs, 0x01010101));
+    Value magnitude =
+        LLVM::AddOp::create(b, loc, LLVM::XOrOp::create(b, loc, value, signs),
+                            mask(signs, 0x01010101));
     return merge(mask(signs, 0x80808080), magnitude);
   }
 

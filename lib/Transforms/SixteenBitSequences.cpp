@@ -10,28 +10,29 @@
 // halves of a word.
 //
 // *Integers* go into the mantissa of a magic number whose last mantissa bit is
-// worth 1 (1024 in f16, 128 in bf16): OR-ing the exponent in makes magic + q, and
-// subtracting magic + z is exact. A code at bit p of the mantissa is q * 2^p there;
-// an fma by 2^-p takes that back, so several columns of a word need no shift.
+// worth 1 (1024 in f16, 128 in bf16): OR-ing the exponent in makes magic + q,
+// and subtracting magic + z is exact. A code at bit p of the mantissa is q *
+// 2^p there; an fma by 2^-p takes that back, so several columns of a word need
+// no shift.
 //
 //   u4 to f16, word 0xHGFE_DCBA (nibbles, A lowest):
 //   column 0   (w      & 0x000f000f) | 0x6400_6400 = 1024 + q,     - (1024 + z)
-//   column 1   (w      & 0x00f000f0) | 0x6400_6400 = 1024 + 16 q,  * 1/16 - (64 + z)
-//   column 2   (w >> 8 & 0x000f000f) | ...         as column 0
+//   column 1   (w      & 0x00f000f0) | 0x6400_6400 = 1024 + 16 q,  * 1/16 - (64
+//   + z) column 2   (w >> 8 & 0x000f000f) | ...         as column 0
 //
-// Signed codes have their sign bit flipped by the same lop3 and z = 2^(b-1): two's
-// complement is the unsigned code of q + 2^(b-1). Eight bits do not fit bf16's
-// mantissa; there the code alone is a number, q * 2^-133: a bf16 whose exponent is
-// 0 or 1 has its mantissa and last exponent bit in one linear scale. An fma by
-// 2^127 subtracts z * 2^-6, a multiplication by 64 finishes.
+// Signed codes have their sign bit flipped by the same lop3 and z = 2^(b-1):
+// two's complement is the unsigned code of q + 2^(b-1). Eight bits do not fit
+// bf16's mantissa; there the code alone is a number, q * 2^-133: a bf16 whose
+// exponent is 0 or 1 has its mantissa and last exponent bit in one linear
+// scale. An fma by 2^127 subtracts z * 2^-6, a multiplication by 64 finishes.
 //
-// *Floats* have exponent and mantissa shifted under the sign to where the operand
-// has them. Subnormals come out right, since the operand's subnormals are linear in
-// the same way; the value is 2^(bias of the operand - bias of the code) too small,
-// which one exact multiplication mends. The NaN of e4m3 would become 480: an
-// overflow of value * c, for a c that takes 480 but not 448 past the largest
-// number, times zero, is added. Where the chip has it, cvt does all of it. e5m2 is
-// the upper byte of an f16; its way to bf16 is through f32.
+// *Floats* have exponent and mantissa shifted under the sign to where the
+// operand has them. Subnormals come out right, since the operand's subnormals
+// are linear in the same way; the value is 2^(bias of the operand - bias of the
+// code) too small, which one exact multiplication mends. The NaN of e4m3 would
+// become 480: an overflow of value * c, for a c that takes 480 but not 448 past
+// the largest number, times zero, is added. Where the chip has it, cvt does all
+// of it. e5m2 is the upper byte of an f16; its way to bf16 is through f32.
 //
 // *Tables* are looked up with prmt, which takes four bytes out of eight by four
 // selectors: bytes of the table's values by halves of the table.
@@ -78,8 +79,7 @@ protected:
   Value splat(double v) {
     return LLVM::ConstantOp::create(
         b, loc, pair,
-        DenseElementsAttr::get(pair,
-                               b.getFloatAttr(pair.getElementType(), v)));
+        DenseElementsAttr::get(pair, b.getFloatAttr(pair.getElementType(), v)));
   }
   Value toPair(Value v) { return LLVM::BitcastOp::create(b, loc, pair, v); }
   Value toWord(Value v) {
@@ -106,8 +106,8 @@ protected:
         LLVM::ExtractElementOp::create(b, loc, v, word(i)));
   }
   Value round(Value low, Value high) {
-    Value both = LLVM::PoisonOp::create(b, loc,
-                                        VectorType::get(2, b.getF32Type()));
+    Value both =
+        LLVM::PoisonOp::create(b, loc, VectorType::get(2, b.getF32Type()));
     both = LLVM::InsertElementOp::create(b, loc, both, low, word(0));
     both = LLVM::InsertElementOp::create(b, loc, both, high, word(1));
     return LLVM::FPTruncOp::create(b, loc, pair, both);
@@ -140,8 +140,8 @@ protected:
       return add(value, minusFloatZero[row]);
     Value halves[2];
     for (int64_t i = 0; i < 2; ++i)
-      halves[i] = LLVM::FAddOp::create(b, loc, extend(value, i),
-                                       minusFloatZero[row]);
+      halves[i] =
+          LLVM::FAddOp::create(b, loc, extend(value, i), minusFloatZero[row]);
     return round(halves[0], halves[1]);
   }
 
@@ -178,8 +178,9 @@ private:
                : 0.0;
   }
 
-  /// Columns of a word that one position of it serves: bits 0, b, 2b, ... of the
-  /// mantissa. With loaded zero points each position costs a constant a group.
+  /// Columns of a word that one position of it serves: bits 0, b, 2b, ... of
+  /// the mantissa. With loaded zero points each position costs a constant a
+  /// group.
   int64_t columnsPerShift(int64_t width) const {
     int64_t columns = (mantissa() - bits) / width + 1;
     return spec.zeroPoint == ZeroPointKind::Integer
@@ -209,8 +210,8 @@ private:
           b, loc, offsetAt(row, 0),
           splat(magicValue() - std::ldexp(magicValue(), int(-p))));
     else // Byte `row` of the word is z; under the magic exponent, magic + z.
-      value = negate(toPair(permute(zeroWord, word(magicBits() >> 8),
-                                    row ? 0x4141 : 0x4040)));
+      value = negate(toPair(
+          permute(zeroWord, word(magicBits() >> 8), row ? 0x4141 : 0x4040)));
     minusOffset[row][p] = value;
     return value;
   }
@@ -220,8 +221,7 @@ private:
     if (isWide())
       return buildWide(index, row);
     if (bits == 8)
-      return add(toPair(bytesUnder(index, magicBits() >> 8)),
-                 offsetAt(row, 0));
+      return add(toPair(bytesUnder(index, magicBits() >> 8)), offsetAt(row, 0));
     Piece first = piecesOf(index).front();
     int64_t column = first.shift / first.bits;
     int64_t p = column % columnsPerShift(first.bits) * first.bits;
@@ -244,8 +244,7 @@ private:
       source = value;
     }
     int64_t column = piece.shift / 8;
-    return permute(source, word(high),
-                   0x4040 | (2 + column) << 8 | column);
+    return permute(source, word(high), 0x4040 | (2 + column) << 8 | column);
   }
 
   /// Eight bits to bf16: (q * 2^-133) * 2^127 - z * 2^-6, times 2^6.
@@ -345,8 +344,7 @@ private:
     int64_t right = spec.operand.exponentBits - spec.weight.exponentBits;
     int64_t top = 16 - bits;
     int64_t signs = lanes(0x8000);
-    int64_t fields =
-        lanes(((int64_t(1) << (bits - 1)) - 1) << (top - right));
+    int64_t fields = lanes(((int64_t(1) << (bits - 1)) - 1) << (top - right));
     SmallVector<Piece> pieces = piecesOf(index);
     if (pieces.size() == 1) {
       const Piece &piece = pieces.front();
@@ -404,8 +402,8 @@ private:
   }
 
   /// Sixteen entries, four registers at a time. The low (high) half of a word
-  /// has the codes of element 0 (1) of all four; bit 3 of a code says which half
-  /// of the table its byte comes from.
+  /// has the codes of element 0 (1) of all four; bit 3 of a code says which
+  /// half of the table its byte comes from.
   std::array<Value, 4> lookUpWord(Value w) {
     Value low = mask(w, 0x77777777);
     Value high = mask(shiftRight(w, 3), 0x11111111);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompileKernel.h"
-#include "Humming/Target/Fallback.h"
 #include "Humming/Compiler/Compiler.h"
 #include "Humming/Runtime/JitLink.h"
+#include "Humming/Target/Fallback.h"
 #include "llvm/Support/WithColor.h"
 #include <chrono>
 #include <map>
@@ -47,8 +47,9 @@ static std::string problemText(const MatmulProblem &problem) {
       table += " " + utohexstr(bit_cast<uint32_t>(value));
   return (problem.activation.str() + Twine("/") +
           stringify(problem.activationScale) + " * " + problem.weight.str() +
-          table + " -> " + problem.output.str() + (problem.hasBias ? " + bias" : "") +
-          " k%" + Twine(problem.kDivisor) + " n%" + Twine(problem.nDivisor))
+          table + " -> " + problem.output.str() +
+          (problem.hasBias ? " + bias" : "") + " k%" + Twine(problem.kDivisor) +
+          " n%" + Twine(problem.nDivisor))
       .str();
 }
 
@@ -94,10 +95,9 @@ KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
 
   CacheKey key;
   // A fallback is in the launch description's notes.
-  key.problem = problemText(problem) +
-                (problem.activation == given.activation
-                     ? ""
-                     : " for " + given.activation.str());
+  key.problem = problemText(problem) + (problem.activation == given.activation
+                                            ? ""
+                                            : " for " + given.activation.str());
   key.config = config.str();
   key.chip = target.chip.str();
   key.ptxVersion = requiredPtxVersion(problem, config, target);

@@ -132,8 +132,8 @@ static Error parseTable(StringRef text, std::optional<CodeTable> &out) {
   }
   if (ok)
     return Error::success();
-  return flagError("table", "expected nf4, fp4 or 16 numbers, got '" + text +
-                                "'");
+  return flagError("table",
+                   "expected nf4, fp4 or 16 numbers, got '" + text + "'");
 }
 
 Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {

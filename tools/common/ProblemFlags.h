@@ -60,7 +60,8 @@ public:
 
   llvm::cl::OptionCategory category;
   llvm::cl::opt<std::string> chip, activation, activationScale, weight, table,
-      scale, group, zeroPoint, globalScale, output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
+      scale, group, zeroPoint, globalScale, output, tokensFlag, nFlag, kFlag,
+      shapeFlag, configFlag;
   llvm::cl::opt<bool> bias, fallback, batchInvariant;
 
 private:

@@ -142,7 +142,8 @@ Error CheckRun::prepare() {
   xBytes = codesToBytes(problem.activation, activations);
   if (problem.activation.bits == 4) { // two codes a byte, the first one lower
     if (!layer.weights.kOrder.empty())
-      return makeError("a column order: expected activations of 8 bits or more");
+      return makeError(
+          "a column order: expected activations of 8 bits or more");
     for (size_t i = 0; i < xBytes.size() / 2; ++i)
       xBytes[i] = uint8_t(xBytes[2 * i] | xBytes[2 * i + 1] << 4);
     xBytes.resize(xBytes.size() / 2);
@@ -191,10 +192,10 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
     image(BufferSlot::GlobalScales).assign(layer.globalScales, poison);
   if (!xScales.empty())
     image(BufferSlot::ActivationScales)
-        .assign(ArrayRef<uint8_t>(
-                    reinterpret_cast<const uint8_t *>(xScales.data()),
-                    4 * xScales.size()),
-                poison);
+        .assign(
+            ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(xScales.data()),
+                              4 * xScales.size()),
+            poison);
   std::vector<uint8_t> blank(size_t(m) * sizes.ldc * cElement, poison);
   image(BufferSlot::Output).assign(blank, poison);
   int64_t counters = launch.counterBytes(m, n);
@@ -285,10 +286,9 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
   std::vector<double> x;
   x.reserve(activations.size());
   for (auto [i, code] : enumerate(activations)) {
-    double scale = xScales.empty() ? 1.0
-                   : xScales.size() == 1
-                       ? double(xScales[0])
-                       : double(xScales[i / size_t(k)]);
+    double scale = xScales.empty()       ? 1.0
+                   : xScales.size() == 1 ? double(xScales[0])
+                                         : double(xScales[i / size_t(k)]);
     x.push_back(problem.activation.decode(code) * scale);
   }
   ReferenceOptions referenceOptions;

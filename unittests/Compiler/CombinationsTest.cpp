@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every pair of values of two attributes (activation and scale format, weight and
-// granularity, ...) is compiled and executed on the emulator at least once, with
-// buffers poisoned and guarded, and compared with the reference within its bound.
-// HUMMING_COMBINATIONS=all takes the full product instead (hours).
+// Every pair of values of two attributes (activation and scale format, weight
+// and granularity, ...) is compiled and executed on the emulator at least once,
+// with buffers poisoned and guarded, and compared with the reference within its
+// bound. HUMMING_COMBINATIONS=all takes the full product instead (hours).
 //
 //===----------------------------------------------------------------------===//
 
+#include "Humming/Target/Combinations.h"
 #include "Check.h"
 #include "Humming/Compiler/Compiler.h"
-#include "Humming/Target/Combinations.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"

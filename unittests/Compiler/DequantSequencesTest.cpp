@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the emitted sequences in a small evaluator of the ops that they consist of:
-// all codes at all places of a lane's fragment, against the number format. Words
-// come from packWeights, so the sequences are held against the packed layout too.
+// Runs the emitted sequences in a small evaluator of the ops that they consist
+// of: all codes at all places of a lane's fragment, against the number format.
+// Words come from packWeights, so the sequences are held against the packed
+// layout too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,14 +65,15 @@ public:
 private:
   uint32_t word(Value v) { return values[v][0]; }
 
-  template <typename Fn> void floats(Operation *op, Fn fn) {
+  template <typename Fn>
+  void floats(Operation *op, Fn fn) {
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
     Bits result;
     for (size_t i = 0; i < get(op->getOperand(0)).size(); ++i) {
       SmallVector<double, 3> in;
       for (Value v : op->getOperands())
-        in.push_back(decodeElement(getElementTypeOrSelf(v.getType()),
-                                   values[v][i]));
+        in.push_back(
+            decodeElement(getElementTypeOrSelf(v.getType()), values[v][i]));
       result.push_back(encodeElement(element, fn(in)));
     }
     set(op->getResult(0), result);
@@ -107,7 +109,8 @@ private:
         })
         .Case([&](LLVM::BitcastOp o) { bitcast(o); })
         .Case([&](LLVM::FMAOp o) {
-          floats(o, [](ArrayRef<double> v) { return std::fma(v[0], v[1], v[2]); });
+          floats(o,
+                 [](ArrayRef<double> v) { return std::fma(v[0], v[1], v[2]); });
         })
         .Case([&](LLVM::FAddOp o) {
           floats(o, [](ArrayRef<double> v) { return v[0] + v[1]; });
@@ -118,9 +121,8 @@ private:
         .Case([&](LLVM::FNegOp o) {
           floats(o, [](ArrayRef<double> v) { return -v[0]; });
         })
-        .Case<LLVM::FPExtOp, LLVM::FPTruncOp>([&](auto o) {
-          floats(o, [](ArrayRef<double> v) { return v[0]; });
-        })
+        .Case<LLVM::FPExtOp, LLVM::FPTruncOp>(
+            [&](auto o) { floats(o, [](ArrayRef<double> v) { return v[0]; }); })
         .Case([&](LLVM::ExtractElementOp o) {
           set(o.getRes(), {get(o.getVector())[word(o.getPosition())]});
         })
@@ -134,12 +136,14 @@ private:
           // cvt.rn.f16x2.e4m3x2
           uint32_t pair = word(o.getOperands()[0]), result = 0;
           for (int i = 0; i < 2; ++i)
-            result |= uint32_t(doubleToF16(NumberFormat::smallFloat(4, 3).decode(
-                          pair >> (8 * i) & 0xff)))
-                      << (16 * i);
+            result |=
+                uint32_t(doubleToF16(NumberFormat::smallFloat(4, 3).decode(
+                    pair >> (8 * i) & 0xff)))
+                << (16 * i);
           set(o.getRes(), {result});
         })
-        .Default([](Operation *o) { FAIL() << o->getName().getStringRef().str(); });
+        .Default(
+            [](Operation *o) { FAIL() << o->getName().getStringRef().str(); });
   }
 
   void constant(LLVM::ConstantOp c) {
@@ -319,8 +323,7 @@ void checkAll(Sequence &sequence, uint32_t zeroLow = 0, uint32_t zeroHigh = 0,
   std::vector<double> values = codeValues(typeOf(spec));
   bool byteZeros = spec.zeroPoint == ZeroPointKind::Integer;
   uint32_t zeroWord = zeroLow | zeroHigh << (byteZeros ? 8 : 16);
-  double factor =
-      std::ldexp(1.0, dequantExponent(spec.weight, spec.operand));
+  double factor = std::ldexp(1.0, dequantExponent(spec.weight, spec.operand));
   auto roundTo = [&](double v) {
     return spec.operand.isF16() ? double(f16ToFloat(doubleToF16(v)))
                                 : double(bf16ToFloat(doubleToBF16(v)));
@@ -347,11 +350,10 @@ void checkAll(Sequence &sequence, uint32_t zeroLow = 0, uint32_t zeroHigh = 0,
         if (spec.table)
           expected = roundTo(expected);
         if (spec.hasScales)
-          expected = roundTo(expected * spec.scale.decode(
-                                            r & 1 ? scaleWord >> 16
-                                                  : scaleWord & 0xffff));
-        double value =
-            spec.operand.decode(got[r * (32 / a) + i]) * factor;
+          expected =
+              roundTo(expected * spec.scale.decode(r & 1 ? scaleWord >> 16
+                                                         : scaleWord & 0xffff));
+        double value = spec.operand.decode(got[r * (32 / a) + i]) * factor;
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(value))
               << spec.weight.str() << " to " << spec.operand.str() << " code "
@@ -378,10 +380,12 @@ std::vector<NumberFormat> allWeights() {
   return formats;
 }
 
-const NumberFormat operands[] = {
-    NumberFormat::f16(),           NumberFormat::bf16(),
-    NumberFormat::smallFloat(4, 3), NumberFormat::smallFloat(5, 2),
-    NumberFormat::signedInt(8),    NumberFormat::signedInt(4)};
+const NumberFormat operands[] = {NumberFormat::f16(),
+                                 NumberFormat::bf16(),
+                                 NumberFormat::smallFloat(4, 3),
+                                 NumberFormat::smallFloat(5, 2),
+                                 NumberFormat::signedInt(8),
+                                 NumberFormat::signedInt(4)};
 
 bool legal(const DequantSpec &spec) {
   llvm::Error error = checkDequant(typeOf(spec), spec.operand);
@@ -482,8 +486,8 @@ TEST(DequantSequences, Tables) {
 TEST(DequantSequences, CostTable) {
   for (NumberFormat operand : operands)
     for (NumberFormat weight : allWeights())
-      for (ZeroPointKind zero : {ZeroPointKind::None, ZeroPointKind::Integer,
-                                 ZeroPointKind::Float})
+      for (ZeroPointKind zero :
+           {ZeroPointKind::None, ZeroPointKind::Integer, ZeroPointKind::Float})
         for (int variant = 0; variant < 3; ++variant) {
           DequantSpec spec = makeSpec(weight, operand);
           spec.zeroPoint = zero;
@@ -522,9 +526,9 @@ TEST(DequantSequences, WidelyUsedCounts) {
   EXPECT_EQ(count("e5m2", f16), 4);
   EXPECT_EQ(count("e4m3", f16, true), 8);
   // Odd widths against the next even one, with the multiplication by the scale
-  // that follows (4 more for 8 weights). A further plane costs a shift and a lop3
-  // a register, 8 for 8 weights, so that 3 bits cost 1.54 of 4 (f16), and 7 bits,
-  // two planes more than 8 have, 2.52 of 8.
+  // that follows (4 more for 8 weights). A further plane costs a shift and a
+  // lop3 a register, 8 for 8 weights, so that 3 bits cost 1.54 of 4 (f16), and
+  // 7 bits, two planes more than 8 have, 2.52 of 8.
   for (NumberFormat operand : {f16, bf16})
     for (int b : {1, 3, 5, 7})
       EXPECT_LE(count("u" + std::to_string(b), operand) + 4,

@@ -8,8 +8,8 @@
 //
 // Small inputs whose exact result is known, for kinds of faults that quantized
 // kernels have been reported with: scales at the ends of their format, results
-// that fit although a sum on the way would not, sign conventions. Each is compiled
-// and executed on the emulator.
+// that fit although a sum on the way would not, sign conventions. Each is
+// compiled and executed on the emulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,8 @@ struct Case {
       return llvm::cantFail(NumberFormat::parse(name));
     };
     problem.activation = parse(activation);
-    problem.output = problem.activation.isF16() ? NumberFormat::f16()
-                                                : NumberFormat::bf16();
+    problem.output =
+        problem.activation.isF16() ? NumberFormat::f16() : NumberFormat::bf16();
     problem.weight.weight = parse(weight);
     problem.weight.scale = parse(scale);
     problem.weight.granularity = granularity;
@@ -70,8 +70,7 @@ struct Case {
     Compiler compiler;
     CompileOptions options;
     options.chip = chip;
-    CompileResult compiled =
-        llvm::cantFail(compiler.compile(problem, options));
+    CompileResult compiled = llvm::cantFail(compiler.compile(problem, options));
     KernelArtifacts kernel;
     kernel.launch = compiled.launch;
     kernel.ptx = compiled.ptx;
@@ -102,10 +101,9 @@ struct Case {
     llvm::cantFail(executor->launch(sizes));
     std::vector<uint8_t> image(out.size() + 2 * kGuardBytes);
     llvm::cantFail(executor->download(BufferSlot::Output, image));
-    return decodeElements(problem.output,
-                          llvm::ArrayRef<uint8_t>(image)
-                              .drop_front(kGuardBytes)
-                              .drop_back(kGuardBytes));
+    return decodeElements(problem.output, llvm::ArrayRef<uint8_t>(image)
+                                              .drop_front(kGuardBytes)
+                                              .drop_back(kGuardBytes));
   }
 };
 
@@ -175,7 +173,7 @@ TEST(FieldFaults, SumPastHalfPrecisionBeforeTheGlobalScale) {
   Case c("f16", "e2m1", "e4m3", Granularity::group(16), 1, 64, 4096);
   c.problem.weight.globalScale = GlobalScaleKind::Tensor;
   c.allocate();
-  std::fill(c.weights.codes.begin(), c.weights.codes.end(), 0x7); // 6
+  std::fill(c.weights.codes.begin(), c.weights.codes.end(), 0x7);    // 6
   std::fill(c.weights.scales.begin(), c.weights.scales.end(), 0x7e); // 448
   c.weights.globalScales = {0x1p-10f};
   c.fillX(1);
@@ -219,8 +217,7 @@ TEST(FieldFaults, IntegerSumsAreWide) {
         c.problem.output = NumberFormat::bf16();
       c.problem.activationScale = ActivationScaleKind::Token;
       c.allocate();
-      std::fill(c.weights.codes.begin(), c.weights.codes.end(),
-                uint8_t(value));
+      std::fill(c.weights.codes.begin(), c.weights.codes.end(), uint8_t(value));
       std::fill(c.weights.scales.begin(), c.weights.scales.end(),
                 NumberFormat::f32().encode(1));
       std::fill(c.x.begin(), c.x.end(), uint32_t(uint8_t(value)));
@@ -234,8 +231,8 @@ TEST(FieldFaults, IntegerSumsAreWide) {
       std::vector<double> got = c.run();
       for (int i = 0; i < 37; ++i)
         for (int n = 0; n < 128; ++n)
-          ASSERT_EQ(got[i * 128 + n], (value == 1 ? 128.0 : 2097152.0) *
-                                          (i + 1));
+          ASSERT_EQ(got[i * 128 + n],
+                    (value == 1 ? 128.0 : 2097152.0) * (i + 1));
     }
   }
 }
@@ -261,14 +258,15 @@ TEST(FieldFaults, SpecialCodes) {
     const char *weight, *activation, *chip;
     uint8_t code;
     double value;
-  } const cases[] = {
-      {"e4m3", "f16", "sm_80", 0x7f, NAN}, {"e4m3", "bf16", "sm_80", 0xff, NAN},
-      {"e4m3", "f16", "sm_90", 0x7f, NAN}, {"e4m3", "bf16", "sm_90", 0x7f, NAN},
-      {"e4m3", "e4m3", "sm_89", 0x7f, NAN},
-      {"e5m2", "f16", "sm_75", 0x7c, INFINITY},
-      {"e5m2", "bf16", "sm_80", 0xfc, -INFINITY},
-      {"e5m2", "bf16", "sm_80", 0x7e, NAN},
-      {"e5m2", "e5m2", "sm_90", 0x7c, INFINITY}};
+  } const cases[] = {{"e4m3", "f16", "sm_80", 0x7f, NAN},
+                     {"e4m3", "bf16", "sm_80", 0xff, NAN},
+                     {"e4m3", "f16", "sm_90", 0x7f, NAN},
+                     {"e4m3", "bf16", "sm_90", 0x7f, NAN},
+                     {"e4m3", "e4m3", "sm_89", 0x7f, NAN},
+                     {"e5m2", "f16", "sm_75", 0x7c, INFINITY},
+                     {"e5m2", "bf16", "sm_80", 0xfc, -INFINITY},
+                     {"e5m2", "bf16", "sm_80", 0x7e, NAN},
+                     {"e5m2", "e5m2", "sm_90", 0x7c, INFINITY}};
   for (const auto &s : cases) {
     Case c(s.activation, s.weight, "f32", Granularity::perChannel(), 1, 64, 64);
     c.chip = s.chip;

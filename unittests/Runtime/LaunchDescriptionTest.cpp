@@ -38,7 +38,8 @@ TEST(LaunchDescription, WorkspaceIsCountersThenPartials) {
   // 64 x 64 counters fill 16384 bytes without padding.
   EXPECT_EQ(d.counterBytes(1024, 8192), 16384);
   EXPECT_EQ(d.workspaceBytes(0, 128), 0);
-  // No 32-bit overflow: 391 x 6250 tiles of 2 * 128 * 16 * 4 bytes are about 40 GB.
+  // No 32-bit overflow: 391 x 6250 tiles of 2 * 128 * 16 * 4 bytes are about 40
+  // GB.
   EXPECT_EQ(d.workspaceBytes(100000, 50000) - d.counterBytes(100000, 50000),
             int64_t(391) * 6250 * 2 * 128 * 16 * 4);
   d.splitK = 1;

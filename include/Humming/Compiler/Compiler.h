@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The whole road from a problem to PTX in one call, with what a tool wants to show
-// of it: the IR of each stage, remarks, the wall time of each step. Assembling,
-// caching and launching belong to the runtime, which knows nothing of MLIR.
+// The whole road from a problem to PTX in one call, with what a tool wants to
+// show of it: the IR of each stage, remarks, the wall time of each step.
+// Assembling, caching and launching belong to the runtime, which knows nothing
+// of MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +59,8 @@ struct CompileResult {
   std::vector<StepTime> times;
 };
 
-/// `humming_u4_g128_int_bf16_bf16_bias`: formats, granularity, zero point, scale,
-/// activation; a valid PTX identifier.
+/// `humming_u4_g128_int_bf16_bf16_bias`: formats, granularity, zero point,
+/// scale, activation; a valid PTX identifier.
 std::string kernelName(const MatmulProblem &problem);
 
 /// Version of Humming and of the LLVM it was built with; part of cache keys.
@@ -70,8 +71,8 @@ int32_t requiredPtxVersion(const MatmulProblem &problem,
                            const KernelConfig &config,
                            const TargetInfo &target);
 
-/// Compiles kernels one after another; keeps what they share (the MLIR context).
-/// Not thread-safe: use one a thread.
+/// Compiles kernels one after another; keeps what they share (the MLIR
+/// context). Not thread-safe: use one a thread.
 class Compiler {
 public:
   Compiler();

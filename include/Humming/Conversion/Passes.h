@@ -55,9 +55,9 @@ class MatmulOp;
 /// hquant.matmul; every one that they leave alone gets a `missed` remark.
 void populateLinalgToHQuantPatterns(mlir::RewritePatternSet &patterns);
 
-/// Builds the kernel of one configured matmul on packed operands as a `gpu.func`
-/// called `name` in `module`. Fails with an error at `op` if it has no
-/// lowering_config or logical operands.
+/// Builds the kernel of one configured matmul on packed operands as a
+/// `gpu.func` called `name` in `module`. Fails with an error at `op` if it has
+/// no lowering_config or logical operands.
 mlir::FailureOr<mlir::gpu::GPUFuncOp>
 buildTileProgram(mlir::OpBuilder &builder, hquant::MatmulOp op,
                  mlir::gpu::GPUModuleOp module, llvm::StringRef name);

@@ -60,15 +60,15 @@ struct LaunchDescription {
   /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
   /// be launched with programmatic stream serialization.
   bool earlyLaunch = false;
-  std::string activation;    ///< format of x, `bf16`
-  std::string weight;        ///< format of w, `u4`
-  std::string scale;         ///< format of the scales
-  std::string granularity;   ///< `128`, `0` per channel, `-1`, `128x128`
-  std::string zeroPoint;     ///< `none`, `int` or `float`
-  std::string globalScale = "none";     ///< `none`, `tensor` or `channel`
+  std::string activation;           ///< format of x, `bf16`
+  std::string weight;               ///< format of w, `u4`
+  std::string scale;                ///< format of the scales
+  std::string granularity;          ///< `128`, `0` per channel, `-1`, `128x128`
+  std::string zeroPoint;            ///< `none`, `int` or `float`
+  std::string globalScale = "none"; ///< `none`, `tensor` or `channel`
   std::string activationScale = "none"; ///< `none`, `tensor` or `token`
-  std::vector<double> table; ///< 16 values of a code table, or empty
-  std::string output;        ///< format of c and of the bias
+  std::vector<double> table;            ///< 16 values of a code table, or empty
+  std::string output;                   ///< format of c and of the bias
   bool hasBias = false;
   int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, ... 32)
   int32_t nDivisor = 8; ///< N and ldc are multiples of this (1, 2, 4 or 8)
@@ -89,9 +89,9 @@ struct LaunchDescription {
   /// Bytes of the split-K counters at the start of the workspace, padded. The
   /// caller zeroes them once; every launch leaves them zero. 0 if splitK = 1.
   int64_t counterBytes(int64_t m, int64_t n) const;
-  /// Bytes of workspace: counters, then for every tile and split the f32 partial
-  /// sums of blockN x blockM results in fragment order. 0 if
-  /// splitK = 1.
+  /// Bytes of workspace: counters, then for every tile and split the f32
+  /// partial sums of blockN x blockM results in fragment order. 0 if splitK
+  /// = 1.
   int64_t workspaceBytes(int64_t m, int64_t n) const;
 
   /// Checks every field alone and together. Error: "launch description: field:

@@ -9,7 +9,8 @@
 //   humming-import      0 -> 1   upstream forms to hquant ops
 //   humming-configure   1 -> 2   packed weights, a config for the chip
 //   humming-lower-to-nvvm  2 -> 4   one block's program, then llvm and nvvm
-//   humming-compile     1 -> 4   both; humming::compile goes on to PTX and cubin
+//   humming-compile     1 -> 4   both; humming::compile goes on to PTX and
+//   cubin
 //
 // An embedder may enter at stage 1 or 2 and leave where it likes; each builder
 // only adds passes to the manager that it is given, anchored on a module.
@@ -62,8 +63,8 @@ void buildImportPipeline(mlir::OpPassManager &manager,
 /// Stage 1 to 2.
 void buildConfigurePipeline(mlir::OpPassManager &manager,
                             const PipelineOptions &options);
-/// Stage 2 to 3: one block's program, its copies overlapped, checked against the
-/// target.
+/// Stage 2 to 3: one block's program, its copies overlapped, checked against
+/// the target.
 void buildTilePipeline(mlir::OpPassManager &manager,
                        const PipelineOptions &options);
 /// Stage 3 to 4.
