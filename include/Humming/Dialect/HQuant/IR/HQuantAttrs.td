@@ -196,6 +196,7 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
     | `copy` | `sync` or `cp.async` |
     | `scale` | where scales are multiplied in: `operand`, `accumulator`, `epilogue` |
     | `split_k` | blocks along K |
+    | `early` | 1: load the first weights before waiting for the previous kernel; printed where set |
 
     ```mlir
     #hquant.lowering_config<mma = m16n8k16, block = [64, 16, 256], warp = [16, 16],
