@@ -48,9 +48,9 @@
 //   L15 shared memory fits a block of the chip
 //   L16 at most 255 registers a thread, and the block's fit the SM
 //   L17 splitK is 1 to 64
-//   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
 //       4), at most 256 tokens a warp, copy=cp.async and at least 3 stages
+//   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An instruction that the chip lacks makes LLVM abort ("cannot select"). In a
-// process that compiles on demand this must be an error, and the next compile must
-// work.
+// process that compiles on demand this must be an error, and the next compile
+// must work.
 //
 //===----------------------------------------------------------------------===//
 

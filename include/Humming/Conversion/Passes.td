@@ -79,7 +79,8 @@ def ConvertHQuantToTilesPass : Pass<"convert-hquant-to-tiles", "::mlir::ModuleOp
       gpu.func @layer(%x: !llvm.ptr<1>, %w: !llvm.ptr<1>, %scales: !llvm.ptr<1>,
                       %zero_points: !llvm.ptr<1>, %bias: !llvm.ptr<1>,
                       %c: !llvm.ptr<1>, %workspace: !llvm.ptr<1>, %m: i32, %n: i32,
-                      %k: i32, %ldx: i32, %ldc: i32) workgroup(...) kernel {...}
+                      %k: i32, %ldx: i32, %ldc: i32, %global_scales: !llvm.ptr<1>,
+                      %activation_scales: !llvm.ptr<1>) workgroup(...) kernel {...}
     }
     ```
 

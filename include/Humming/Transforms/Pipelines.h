@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   humming-import      0 -> 1   upstream forms to hquant ops
-//   humming-configure   1 -> 2   packed weights, a config for the chip
+//   humming-import         0 -> 1   upstream forms to hquant ops
+//   humming-configure      1 -> 2   packed weights, a config for the chip
 //   humming-lower-to-nvvm  2 -> 4   one block's program, then llvm and nvvm
-//   humming-compile     1 -> 4   both; humming::compile goes on to PTX and
-//   cubin
+//   humming-compile        1 -> 4   both; humming::Compiler goes on to PTX
 //
 // An embedder may enter at stage 1 or 2 and leave where it likes; each builder
 // only adds passes to the manager that it is given, anchored on a module.
