@@ -28,7 +28,9 @@ def HQuant_Dialect : Dialect {
 
     `docs/HQuant.md` is the specification.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  // The tile ops take !llvm.ptr, whose parser needs its dialect loaded.
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
