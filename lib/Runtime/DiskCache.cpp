@@ -28,6 +28,7 @@
 #include "Humming/Runtime/DiskCache.h"
 #include "Humming/Runtime/JitLink.h"
 #include "Humming/Runtime/LaunchDescription.h"
+#include "KeyLock.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -39,12 +40,9 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -201,8 +199,20 @@ static std::string deserialise(StringRef bytes, const CacheKey &key,
 // Reading
 //===----------------------------------------------------------------------===//
 
-DiskCache::DiskCache(std::string folder, WarningHandler warn)
-    : root(std::move(folder)), warn(std::move(warn)) {}
+DiskCache::DiskCache(std::string folder, WarningHandler warn,
+                     std::optional<uint64_t> limit)
+    : root(std::move(folder)), warn(std::move(warn)),
+      limit(limit.value_or(kDefaultLimit)) {
+  std::optional<std::string> text = sys::Process::GetEnv("HUMMING_CACHE_LIMIT");
+  if (limit || !text || text->empty())
+    return;
+  if (std::optional<uint64_t> bytes = parseLimit(*text))
+    this->limit = *bytes;
+  else if (this->warn)
+    this->warn("HUMMING_CACHE_LIMIT: expected a number of bytes such as "
+               "500M or 4G, or 0 for none, got '" +
+               *text + "'; the limit is 4G");
+}
 
 std::string DiskCache::pathOf(const CacheKey &key) const {
   SmallString<160> path(root);
@@ -266,6 +276,7 @@ std::optional<CacheEntry> DiskCache::read(const CacheKey &key, Miss &why,
     return std::nullopt;
   }
   entry.buffer = std::move(*buffer);
+  markUsed(file, status);
   return entry;
 }
 
@@ -345,60 +356,13 @@ bool DiskCache::store(const CacheKey &key, const CacheArtifacts &artifacts) {
     return fail("write " + path, std::strerror(code));
   }
   ++stores;
+  evict(path);
   return true;
 }
 
 //===----------------------------------------------------------------------===//
 // One compile per key
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// A lock file held through flock, so it goes with its process however that
-/// ends. The file is removed by its holder; whoever waited on the removed file
-/// sees that the path no longer leads to it and tries again.
-class KeyLock {
-public:
-  KeyLock(std::string path, unsigned seconds) : path(std::move(path)) {
-    using Clock = std::chrono::steady_clock;
-    auto deadline = Clock::now() + std::chrono::seconds(seconds);
-    auto pause = std::chrono::microseconds(500);
-    while (true) {
-      file = ::open(this->path.c_str(),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-      if (file < 0)
-        return; // read-only or missing folder: do without
-      while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-        bool busy = errno == EWOULDBLOCK || errno == EINTR;
-        if (!busy || Clock::now() >= deadline) {
-          ::close(file);
-          file = -1;
-          return;
-        }
-        std::this_thread::sleep_for(pause);
-        pause = std::min<std::chrono::microseconds>(
-            pause * 2, std::chrono::milliseconds(20));
-      }
-      struct stat mine, current;
-      if (::fstat(file, &mine) == 0 &&
-          ::stat(this->path.c_str(), &current) == 0 &&
-          mine.st_ino == current.st_ino && mine.st_dev == current.st_dev)
-        return;
-      ::close(file);
-      file = -1;
-    }
-  }
-  ~KeyLock() {
-    if (file < 0)
-      return;
-    ::unlink(path.c_str());
-    ::close(file);
-  }
-
-private:
-  std::string path;
-  int file = -1;
-};
-} // namespace
 
 Expected<CacheEntry> DiskCache::getOrCompute(const CacheKey &key,
                                              function_ref<Error(Sink)> compute,
@@ -454,7 +418,7 @@ Expected<CacheEntry> DiskCache::getOrCompute(const CacheKey &key,
 }
 
 CacheCounters DiskCache::counters() const {
-  return {hits, misses, rejected, stores, storeFailures, computes};
+  return {hits, misses, rejected, stores, storeFailures, computes, evictions};
 }
 
 } // namespace humming

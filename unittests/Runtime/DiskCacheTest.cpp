@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -545,6 +546,148 @@ TEST_F(DiskCacheTest, AHitTakesWellUnderFiveMilliseconds) {
   }
   RecordProperty("hit_microseconds", int(best * 1000));
   EXPECT_LT(best, 5.0);
+}
+
+TEST_F(DiskCacheTest, LimitIsParsed) {
+  EXPECT_EQ(DiskCache::parseLimit("0"), 0u);
+  EXPECT_EQ(DiskCache::parseLimit("123456"), 123456u);
+  EXPECT_EQ(DiskCache::parseLimit("3k"), 3u << 10);
+  EXPECT_EQ(DiskCache::parseLimit(" 500M "), 500u << 20);
+  EXPECT_EQ(DiskCache::parseLimit("4G"), uint64_t(4) << 30);
+  for (const char *bad : {"", "G", "-1", "1.5G", "4GB", "0x10", "99999999999G"})
+    EXPECT_FALSE(DiskCache::parseLimit(bad)) << bad;
+}
+
+TEST_F(DiskCacheTest, LimitComesFromTheEnvironment) {
+  setenv("HUMMING_CACHE_LIMIT", "70000", 1);
+  DiskCache cache(root, collect());
+  EXPECT_TRUE(warnings.empty());
+  // Entries of about 61 kB each: one fits, two do not.
+  ASSERT_TRUE(cache.store(key, artifacts));
+  key.config = "second";
+  ASSERT_TRUE(cache.store(key, artifacts));
+  EXPECT_EQ(cache.counters().evictions, 1u);
+  expectHit(cache);
+  setenv("HUMMING_CACHE_LIMIT", "much", 1);
+  DiskCache other(root, collect());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(contains(warnings[0], "expected a number of bytes"));
+  unsetenv("HUMMING_CACHE_LIMIT");
+}
+
+/// Sets the time of an entry's last use to so many seconds ago.
+void age(const std::string &path, int seconds) {
+  struct timespec times[2];
+  clock_gettime(CLOCK_REALTIME, &times[0]);
+  times[0].tv_sec -= seconds;
+  times[1] = times[0];
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+TEST_F(DiskCacheTest, TheLongestUnusedGoFirst) {
+  // Ten entries of about 61 kB; eight fit.
+  DiskCache cache(root, collect(), /*limit=*/8 * 62000);
+  auto named = [&](int i) {
+    CacheKey other = key;
+    other.config = std::to_string(i);
+    return other;
+  };
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(cache.store(named(i), artifacts));
+    age(cache.pathOf(named(i)), 1000 - i);
+  }
+  EXPECT_EQ(cache.counters().evictions, 0u);
+  // A hit makes the oldest the newest.
+  EXPECT_TRUE(cache.lookup(named(0)));
+  // What a killed process left goes, what one is writing stays.
+  writeFile(root + "/left.hkc.1-1-A.tmp", "x");
+  age(root + "/left.hkc.1-1-A.tmp", 7200);
+  writeFile(root + "/live.hkc.1-1-B.tmp", "x");
+  writeFile(root + "/foreign.txt", "x");
+  age(root + "/foreign.txt", 7200);
+  ASSERT_TRUE(cache.store(named(8), artifacts));
+  // Nine entries: down to 7/8 of the limit, which seven are.
+  EXPECT_EQ(cache.counters().evictions, 2u);
+  for (int i = 0; i < 9; ++i)
+    EXPECT_EQ(bool(cache.lookup(named(i))), i != 1 && i != 2) << i;
+  EXPECT_FALSE(sys::fs::exists(root + "/left.hkc.1-1-A.tmp"));
+  EXPECT_TRUE(sys::fs::exists(root + "/live.hkc.1-1-B.tmp"));
+  EXPECT_TRUE(sys::fs::exists(root + "/foreign.txt"));
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(DiskCacheTest, AnEntryLargerThanTheLimitStays) {
+  DiskCache cache(root, collect(), /*limit=*/1000);
+  ASSERT_TRUE(cache.store(key, artifacts));
+  expectHit(cache);
+}
+
+// A mapped entry outlives its removal.
+TEST_F(DiskCacheTest, AnEntryInUseKeepsItsBytes) {
+  DiskCache cache(root, collect(), /*limit=*/70000);
+  ASSERT_TRUE(cache.store(key, artifacts));
+  std::optional<CacheEntry> used = cache.lookup(key);
+  ASSERT_TRUE(used);
+  age(cache.pathOf(key), 500);
+  CacheKey other = key;
+  other.config = "other";
+  ASSERT_TRUE(cache.store(other, artifacts));
+  EXPECT_FALSE(cache.lookup(key));
+  EXPECT_EQ(used->cubin(), cubin);
+}
+
+// Processes that store, look up and evict in one folder at once: no failure, no
+// wrong bytes, and the limit holds at the end but for what the last stores of
+// each process added while another tidied.
+TEST_F(DiskCacheTest, ProcessesEvictTogether) {
+  constexpr int kProcesses = 8, kRounds = 40;
+  constexpr uint64_t kLimit = 6 * 62000;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      std::vector<std::string> complaints;
+      DiskCache cache(
+          root, [&](StringRef text) { complaints.push_back(text.str()); },
+          kLimit);
+      bool ok = true;
+      for (int i = 0; i < kRounds && ok; ++i) {
+        CacheKey mine = key;
+        mine.config = std::to_string((p * 7 + i * 3) % 20);
+        Expected<CacheEntry> entry =
+            cache.getOrCompute(mine, [&](DiskCache::Sink sink) -> Error {
+              sink(artifacts);
+              return Error::success();
+            });
+        ok = bool(entry) && entry->cubin() == cubin && entry->ptx() == ptx;
+        if (!entry)
+          consumeError(entry.takeError());
+      }
+      _exit(ok && complaints.empty() && cache.counters().storeFailures == 0
+                ? 0
+                : 1);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = 1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  DiskCache cache(root, collect(), kLimit);
+  CacheKey last = key;
+  last.config = "last";
+  ASSERT_TRUE(cache.store(last, artifacts));
+  uint64_t bytes = 0;
+  for (const std::string &name : listFolder(root)) {
+    EXPECT_TRUE(StringRef(name).ends_with(".hkc")) << name;
+    uint64_t size = 0;
+    EXPECT_FALSE(sys::fs::file_size(root + "/" + name, size));
+    bytes += size;
+  }
+  EXPECT_LE(bytes, kLimit);
+  EXPECT_TRUE(warnings.empty());
 }
 
 } // namespace

@@ -16,6 +16,10 @@
 // miss with one warning; the entry is then written anew. The cache never fails
 // a compile: without a usable folder it is off, with one warning.
 //
+// The folder has a size limit. A hit marks its entry as used; a store that
+// takes the folder past the limit removes the entries that were not used for
+// longest.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef HUMMING_RUNTIME_DISKCACHE_H
@@ -31,6 +35,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+
+struct stat;
 
 namespace humming {
 
@@ -78,7 +84,8 @@ struct CacheCounters {
   uint64_t rejected = 0; ///< misses because the entry was bad
   uint64_t stores = 0;   ///< entries written
   uint64_t storeFailures = 0;
-  uint64_t computes = 0; ///< calls of getOrCompute's function
+  uint64_t computes = 0;  ///< calls of getOrCompute's function
+  uint64_t evictions = 0; ///< entries that this cache removed to stay in limit
 };
 
 /// Thread safe, and safe for any number of processes on one folder.
@@ -90,9 +97,19 @@ public:
   /// Empty if none of the variables is set.
   static std::string defaultFolder();
 
+  /// Bytes of all entries of a folder where HUMMING_CACHE_LIMIT says nothing:
+  /// some twenty thousand kernels.
+  static constexpr uint64_t kDefaultLimit = uint64_t(4) << 30;
+  /// `500M`, `4G`, `123456` (bytes), `0` (no limit); K, M and G are powers of
+  /// 1024. Nothing if it is none of these.
+  static std::optional<uint64_t> parseLimit(llvm::StringRef text);
+
   /// A cache in `folder`, which is created when first needed; empty: no disk
   /// cache. `warn` gets each warning once, and may be called from any thread.
-  explicit DiskCache(std::string folder, WarningHandler warn = nullptr);
+  /// `limit`, in bytes, 0 for none: by default HUMMING_CACHE_LIMIT, else
+  /// kDefaultLimit.
+  explicit DiskCache(std::string folder, WarningHandler warn = nullptr,
+                     std::optional<uint64_t> limit = std::nullopt);
   DiskCache(const DiskCache &) = delete;
   DiskCache &operator=(const DiskCache &) = delete;
 
@@ -123,14 +140,19 @@ private:
   enum class Miss { Absent, Bad };
   std::optional<CacheEntry> read(const CacheKey &key, Miss &why,
                                  bool quiet = false);
+  /// Notes that the open entry was used now.
+  void markUsed(int file, const struct stat &status);
+  /// Brings the folder back under the limit; never removes `keep`.
+  void evict(llvm::StringRef keep);
   void reject(llvm::StringRef path, const llvm::Twine &reason);
   void warnOnce(std::atomic<bool> &flag, const llvm::Twine &message);
 
   std::string root;
   WarningHandler warn;
+  uint64_t limit;
   std::atomic<bool> warnedStore{false};
   std::atomic<uint64_t> hits{0}, misses{0}, rejected{0}, stores{0},
-      storeFailures{0}, computes{0};
+      storeFailures{0}, computes{0}, evictions{0};
 };
 
 } // namespace humming
