@@ -12,6 +12,8 @@
 #include "llvm/ADT/ScopeExit.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 
 using namespace llvm;
 
@@ -33,9 +35,10 @@ Bench::Bench(std::shared_ptr<const Device> device, MeasureOptions options)
 
 Bench::~Bench() {
   for (Operands &copy : operands)
-    for (Buffer *buffer : {&copy.weights, &copy.scales, &copy.zeroPoints})
+    for (Buffer *buffer :
+         {&copy.weights, &copy.scales, &copy.zeroPoints, &copy.globalScales})
       release(*buffer);
-  for (Buffer *buffer : {&x, &bias, &c, &workspace})
+  for (Buffer *buffer : {&x, &xScales, &bias, &c, &workspace})
     release(*buffer);
   if (start)
     consumeError(driver.destroyEvent(start));
@@ -142,9 +145,11 @@ Expected<double> Bench::copyBandwidth() {
   return 2.0 * kBytes / median(seconds);
 }
 
-/// Random bytes: a block large enough that its repetition is no shortcut for
-/// the hardware.
-static std::vector<uint8_t> randomBytes(size_t count, uint64_t seed) {
+/// Random bytes, none of which is an infinity or a NaN of an 8-bit weight
+/// format: a block large enough that its repetition is no shortcut for the
+/// hardware.
+static std::vector<uint8_t> randomWeightBytes(NumberFormat format, size_t count,
+                                              uint64_t seed) {
   std::vector<uint8_t> bytes(count);
   Random random(seed);
   for (size_t i = 0; i < count; i += 8) {
@@ -152,6 +157,26 @@ static std::vector<uint8_t> randomBytes(size_t count, uint64_t seed) {
     for (size_t j = i; j < std::min(count, i + 8); ++j, value >>= 8)
       bytes[j] = uint8_t(value);
   }
+  if (format.bits == 8 && format.isFloat())
+    for (uint8_t &byte : bytes)
+      if (!std::isfinite(format.decode(byte)))
+        byte = 0x38;
+  return bytes;
+}
+
+/// The largest magnitude that a weight of the type stands for.
+static double largestWeight(const QuantType &type) {
+  if (type.table)
+    return std::abs(*std::max_element(
+        type.table->values.begin(), type.table->values.end(),
+        [](float a, float b) { return std::abs(a) < std::abs(b); }));
+  double largest = type.weight.maxFinite();
+  return type.weight.isInteger() ? std::max(1.0, largest / 2) : largest;
+}
+
+static std::vector<uint8_t> floatBytes(ArrayRef<float> values) {
+  std::vector<uint8_t> bytes(4 * values.size());
+  std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 
@@ -163,7 +188,8 @@ Error Bench::makeOperands(const MatmulProblem &problem, int copies) {
     return Error::success();
   operandsKey.clear();
   for (Operands &copy : operands)
-    for (Buffer *buffer : {&copy.weights, &copy.scales, &copy.zeroPoints})
+    for (Buffer *buffer :
+         {&copy.weights, &copy.scales, &copy.zeroPoints, &copy.globalScales})
       release(*buffer);
   operands.clear();
   operands.resize(size_t(copies));
@@ -174,19 +200,30 @@ Error Bench::makeOperands(const MatmulProblem &problem, int copies) {
   size_t scaleElements =
       size_t(packedScaleElements(problem.n, type.scaleColumns(problem.k)));
   constexpr size_t kPattern = size_t(4) << 20;
-  std::vector<uint8_t> weightPattern =
-      randomBytes(std::min(weightBytes, kPattern), options.seed);
-  // Scales around 1/64: sums of 8192 products of unit normals and 4-bit codes
-  // stay far below the largest f16.
+  std::vector<uint8_t> weightPattern = randomWeightBytes(
+      type.weight, std::min(weightBytes, kPattern), options.seed);
+  // Weights below 1/8 in magnitude: sums of 8192 products with unit normals
+  // stay far below the largest f16. Narrow scales cannot be so small: a second
+  // level makes up for it where there is one.
+  double smallest = 1 / (16 * largestWeight(type));
+  bool hasGlobal = type.globalScale != GlobalScaleKind::None;
+  double unit = hasGlobal              ? 1.0
+                : type.scale.bits == 8 ? std::max(smallest, 0x1p-6)
+                                       : smallest;
   Random random(options.seed ^ 0x5ca1e);
   std::vector<uint32_t> scaleCodes, zeroCodes;
   for (size_t i = 0; i < std::min<size_t>(scaleElements, 1 << 16); ++i) {
-    scaleCodes.push_back(type.scale.encode((1 + random.unit()) / 128));
+    scaleCodes.push_back(type.scale.encode((1 + random.unit()) * unit));
     uint32_t zero = uint32_t(random.below(uint64_t(1) << type.weight.bits));
     zeroCodes.push_back(type.zeroPoint == ZeroPointKind::Float
                             ? type.scale.encode(zero + 0.5)
                             : zero);
   }
+  std::vector<uint8_t> globalPattern = floatBytes(float(smallest));
+  size_t globals = !hasGlobal ? 0
+                   : type.globalScale == GlobalScaleKind::Tensor
+                       ? 1
+                       : size_t(problem.n);
   std::vector<uint8_t> scalePattern = codesToBytes(type.scale, scaleCodes);
   NumberFormat zeroFormat = type.zeroPoint == ZeroPointKind::Float
                                 ? type.scale
@@ -202,6 +239,9 @@ Error Bench::makeOperands(const MatmulProblem &problem, int copies) {
     if (type.zeroPoint != ZeroPointKind::None)
       if (Error error = fillWith(copy.zeroPoints, zeroPattern,
                                  scaleElements * elementBytes(zeroFormat)))
+        return error;
+    if (globals)
+      if (Error error = fillWith(copy.globalScales, globalPattern, 4 * globals))
         return error;
   }
   operandsKey = key;
@@ -244,15 +284,28 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
   if (Error error = makeOperands(*problem, result.copies))
     return std::move(error);
 
-  unsigned xElement = elementBytes(problem->activation);
   unsigned cElement = elementBytes(problem->output);
   // A sample of near-normal values, repeated.
-  std::vector<uint8_t> xPattern = codesToBytes(
-      problem->activation,
-      randomActivations(problem->activation, 1,
-                        std::min<int64_t>(m * k, 1 << 20), options.seed));
-  if (Error error = fillWith(x, xPattern, size_t(m * k) * xElement))
+  std::vector<uint32_t> xCodes = randomActivations(
+      problem->activation, 1, std::min<int64_t>(m * k, 1 << 20), options.seed);
+  std::vector<uint8_t> xPattern = codesToBytes(problem->activation, xCodes);
+  if (problem->activation.bits == 4) { // two codes a byte, the first one lower
+    for (size_t i = 0; i < xPattern.size() / 2; ++i)
+      xPattern[i] = uint8_t(xPattern[2 * i] | xPattern[2 * i + 1] << 4);
+    xPattern.resize(xPattern.size() / 2);
+  }
+  int64_t xBytes = m * k * problem->activation.bits / 8;
+  if (Error error = fillWith(x, xPattern, size_t(xBytes)))
     return std::move(error);
+  // Codes of 8 bits and less fill their range: bring them back to units.
+  int64_t xScaleBytes = 0;
+  if (problem->activationScale != ActivationScaleKind::None) {
+    xScaleBytes =
+        problem->activationScale == ActivationScaleKind::Tensor ? 4 : 4 * m;
+    float unit = float(1 / problem->activation.maxFinite());
+    if (Error error = fillWith(xScales, floatBytes(unit), size_t(xScaleBytes)))
+      return std::move(error);
+  }
   if (Error error = reserve(c, size_t(m * n) * cElement))
     return std::move(error);
   if (problem->hasBias)
@@ -286,6 +339,9 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
     arguments.c = address(c);
     arguments.workspace = workspaceBytes > 0 ? address(workspace) : nullptr;
     arguments.workspaceBytes = workspaceBytes;
+    arguments.globalScales =
+        launch.globalScale == "none" ? nullptr : address(copy.globalScales);
+    arguments.activationScales = xScaleBytes ? address(xScales) : nullptr;
     arguments.m = int32_t(m);
     arguments.n = int32_t(n);
     arguments.k = int32_t(k);
@@ -350,9 +406,9 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
   result.maximum = *std::max_element(times.begin(), times.end());
 
   const Operands &one = operands.front();
-  result.bytes =
-      int64_t(one.weights.bytes + one.scales.bytes + one.zeroPoints.bytes) +
-      m * k * xElement + m * n * cElement;
+  result.bytes = int64_t(one.weights.bytes + one.scales.bytes +
+                         one.zeroPoints.bytes + one.globalScales.bytes) +
+                 xBytes + xScaleBytes + m * n * cElement;
   result.flops = 2.0 * double(m) * double(n) * double(k);
   result.registers = (*kernel)->registers();
   result.localBytes = (*kernel)->localBytes();

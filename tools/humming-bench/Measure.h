@@ -66,7 +66,7 @@ private:
     size_t bytes = 0;
   };
   struct Operands {
-    Buffer weights, scales, zeroPoints;
+    Buffer weights, scales, zeroPoints, globalScales;
   };
 
   llvm::Error initialize();
@@ -84,7 +84,7 @@ private:
   cu::Event start = nullptr, end = nullptr;
   std::string operandsKey; ///< what `operands` holds
   std::vector<Operands> operands;
-  Buffer x, bias, c, workspace;
+  Buffer x, xScales, bias, c, workspace;
 };
 
 } // namespace humming

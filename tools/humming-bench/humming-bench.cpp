@@ -271,13 +271,18 @@ Error BenchTool::run() {
           row.error = toString(measurement.takeError());
         else
           return measurement.takeError();
+        // At once: whoever reads along keeps what was measured before a fault.
+        if (formatFlag == "json") {
+          printJson(row, (*bench)->device(), *ceiling);
+          outs().flush();
+        }
         rows.push_back(std::move(row));
       }
     }
 
   if (formatFlag != "json")
     printTable(rows, (*bench)->device(), *ceiling);
-  if (formatFlag != "table")
+  if (formatFlag == "both")
     for (const Row &row : rows)
       printJson(row, (*bench)->device(), *ceiling);
   return Error::success();

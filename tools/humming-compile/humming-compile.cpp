@@ -15,11 +15,17 @@
 
 #include "CompileKernel.h"
 #include "Humming/Compiler/Compiler.h"
+#include "Humming/Target/Combinations.h"
 #include "ProblemFlags.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
@@ -181,6 +187,83 @@ Error run(ProblemFlags &flags, StringRef emit, StringRef file, bool time,
   return Error::success();
 }
 
+/// A file name of what a problem is: `e2m1-g16-e4m3-global_bf16`.
+std::string slugOf(const MatmulProblem &problem) {
+  std::string name = problem.weight.str() + "_" + problem.activation.str();
+  if (problem.activationScale != ActivationScaleKind::None)
+    name += "-" + stringify(problem.activationScale).str();
+  for (char &c : name)
+    if (!isAlnum(c) && c != '_' && c != '.')
+      c = '-';
+  return name;
+}
+
+/// --artifacts: FOLDER/m<M>/NAME.json with its cubin or PTX, for each M of --m:
+/// one kernel, or with --cover a covering set of all legal formats.
+Error writeKernels(ProblemFlags &flags, StringRef emit, StringRef folder,
+                   StringRef name, bool cover, bool noCache) {
+  Expected<Artifact> artifact = parseArtifact(emit);
+  if (!artifact)
+    return artifact.takeError();
+  if (*artifact != Artifact::Ptx && *artifact != Artifact::Cubin)
+    return createStringError(
+        "--artifacts: expected --emit ptx or cubin beside it, got " + emit);
+  Expected<const TargetInfo *> target = flags.target();
+  if (!target)
+    return target.takeError();
+  Expected<SmallVector<Shape>> shapes = flags.shapes();
+  if (!shapes)
+    return shapes.takeError();
+  if (shapes->size() != 1)
+    return createStringError("--artifacts: expected one --shape, got " +
+                             Twine(shapes->size()));
+  Expected<SmallVector<int64_t>> tokens = flags.tokens();
+  if (!tokens)
+    return tokens.takeError();
+  KernelCompiler compiler(!noCache);
+  compiler.fallback = flags.fallback;
+  for (int64_t m : *tokens) {
+    Expected<MatmulProblem> given = flags.problem(shapes->front(), m);
+    if (!given)
+      return given.takeError();
+    std::vector<MatmulProblem> problems = {*given};
+    if (cover)
+      problems = coverPairs(enumerateProblems(**target, *given));
+    for (auto [index, problem] : enumerate(problems)) {
+      std::optional<KernelConfig> wanted;
+      if (flags.hasConfig() && !cover) {
+        auto ranked = chooseConfig(problem, **target, 1);
+        if (!ranked)
+          return ranked.takeError();
+        auto parsed = flags.config(ranked->front().config);
+        if (!parsed)
+          return parsed.takeError();
+        wanted = *parsed;
+      }
+      Expected<KernelArtifacts> kernel =
+          compiler.compile(problem, **target, wanted);
+      if (!kernel)
+        return cover ? createStringError(problem.str() + ": " +
+                                         toString(kernel.takeError()))
+                     : kernel.takeError();
+      if (*artifact == Artifact::Cubin && kernel->cubin.empty())
+        return createStringError("--emit cubin: expected an assembler, found "
+                                 "none; install one, set CUDA_HOME, or emit "
+                                 "ptx, which a driver can load");
+      (*artifact == Artifact::Cubin ? kernel->ptx : kernel->cubin).clear();
+      kernel->name = !name.empty() ? name.str() : slugOf(problem);
+      if (cover)
+        kernel->name =
+            (formatv("{0,0+3}", index) + "_" + slugOf(problem)).str();
+      SmallString<128> path(folder);
+      sys::path::append(path, "m" + Twine(m));
+      if (Error error = writeArtifacts(path, *kernel))
+        return createStringError("--artifacts: " + toString(std::move(error)));
+    }
+  }
+  return Error::success();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -202,9 +285,28 @@ int main(int argc, char **argv) {
                "bytes and time"));
   cl::opt<bool> noCache("no-cache", cl::cat(category),
                         cl::desc("Do not read or write the kernel cache"));
+  cl::opt<std::string> artifacts(
+      "artifacts", cl::cat(category), cl::value_desc("folder"),
+      cl::desc("Instead of -o: launch description and kernel (--emit cubin or "
+               "ptx) as FOLDER/m<M>/NAME.*, for each M of --m"));
+  cl::opt<std::string> name("name", cl::cat(category), cl::value_desc("name"),
+                            cl::desc("NAME of --artifacts"));
+  cl::opt<bool> cover("cover", cl::cat(category),
+                      cl::desc("With --artifacts: kernels of a covering set "
+                               "(all pairs of attributes) of the chip's legal "
+                               "formats, instead of the format given"));
   parseCommandLine(argc, argv, "Compile a quantized matmul\n",
                    {&flags.category, &category});
-  if (Error error = run(flags, emit, file, time, explain, noCache)) {
+  if (cover && artifacts.empty()) {
+    WithColor::error(errs(), "humming-compile")
+        << "--cover: expected --artifacts beside it\n";
+    return 1;
+  }
+  Error error =
+      artifacts.empty()
+          ? run(flags, emit, file, time, explain, noCache)
+          : writeKernels(flags, emit, artifacts, name, cover, noCache);
+  if (error) {
     WithColor::error(errs(), "humming-compile")
         << toString(std::move(error)) << '\n';
     return 1;
