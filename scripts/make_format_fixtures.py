@@ -285,6 +285,19 @@ def hqq(bits):
                   {"quant_method": "hqq", "quant_config": {"nbits": bits}})
 
 
+def hqq_axis0():
+    """Groups along the outputs, which a reader must refuse."""
+    from hqq.core.quantize import BaseQuantizeConfig, HQQLinear
+    linear = torch.nn.Linear(64, 32, bias=False)
+    linear.weight.data = weight(32, 64)
+    layer = HQQLinear(linear, BaseQuantizeConfig(nbits=4, group_size=16, axis=0),
+                      compute_dtype=torch.float32, device="cpu")
+    tensors = {key: value.data for key, value in layer.state_dict().items()
+               if isinstance(value, torch.Tensor)}
+    write_fixture("hqq-axis0", prefixed(tensors), {},
+                  {"quant_method": "hqq", "quant_config": {"nbits": 4}})
+
+
 # --- auto-round ------------------------------------------------------------
 
 
@@ -415,6 +428,7 @@ FIXTURES = {
     "bnb-nf4-double": lambda: bitsandbytes4("nf4-double", "nf4", True),
     "bnb-fp4": lambda: bitsandbytes4("fp4", "fp4", False),
     "bnb-int8": bitsandbytes8,
+    "hqq-axis0": hqq_axis0,
     **{f"hqq-{b}bit": (lambda b=b: hqq(b)) for b in (1, 2, 3, 4, 8)},
     "auto-round": auto_round,
     "gguf": gguf_file,

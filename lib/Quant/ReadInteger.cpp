@@ -231,11 +231,25 @@ Expected<QuantizedWeights> readHqq(const LayerReader &layer,
       tensorInteger(layer.find("group_size")).value_or(scheme.groupSize);
   if (!n || !k || *n < 1 || *k < 1 || *n > INT32_MAX || *k > INT32_MAX)
     return layer.fail("expected the weight's extents in tensor 'shape'");
+  if (group <= 0)
+    group = *k;
+  // Without the tensor `axis`, the scales tell: one row of them for axis 0, one
+  // column for axis 1.
+  if (!layer.find("axis") && (*scale)->shape.size() == 2 &&
+      (*scale)->shape[0] == 1 && (*scale)->shape[1] > 1)
+    axis = 0;
+  if (axis == 0)
+    return layer.fail(
+        "expected HQQ groups along axis 1 (inputs), got axis 0: its groups are "
+        "every (" +
+        Twine(*n) +
+        " / group size)-th output of one input, so each weight of "
+        "an output has another scale than its neighbour along K, and no sum "
+        "over inputs can factor it out; quantize the layer again with axis=1, "
+        "or dequantize it");
   if (axis != 1)
     return layer.fail("expected HQQ groups along axis 1 (inputs), got axis " +
                       Twine(axis));
-  if (group <= 0)
-    group = *k;
   if (*k % group != 0)
     return layer.fail("expected a group size that divides " + Twine(*k) +
                       ", got " + Twine(group));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelSource.h"
+#include "llvm/ADT/STLExtras.h"
 #ifdef HUMMING_HAVE_COMPILER
 #include "CompileKernel.h"
 #else
@@ -126,6 +127,35 @@ KernelSource::kernelsFor(Shape shape, int64_t m, const QuantType *weight) {
   return std::move(fitting);
 }
 
+Expected<std::vector<KernelConfig>>
+KernelSource::sweepConfigs(const MatmulProblem &problem,
+                           const TargetInfo &target) const {
+  auto ranked = chooseConfig(problem, target, 1);
+  if (!ranked)
+    return ranked.takeError();
+  const KernelConfig &pick = ranked->front().config;
+  auto all = enumerateConfigs(problem, target);
+  std::vector<std::pair<double, size_t>> order;
+  for (auto [index, config] : enumerate(all))
+    order.push_back(
+        {estimateCost(problem, config, target).microseconds, index});
+  llvm::sort(order);
+  size_t count = size_t(std::min<uint64_t>(uint64_t(sweep), all.size()));
+  size_t likely = count == all.size() ? count : (count + 1) / 2;
+  std::vector<KernelConfig> configs = {pick};
+  auto add = [&](const KernelConfig &config) {
+    if (configs.size() < count && config != pick)
+      configs.push_back(config);
+  };
+  for (size_t i = 0; i < likely; ++i)
+    add(all[order[i].second]);
+  // The rest by rising prediction, so that the spread covers good and bad.
+  size_t rest = all.size() - likely, wanted = count - configs.size();
+  for (size_t i = 0; i < wanted; ++i)
+    add(all[order[likely + i * rest / wanted].second]);
+  return configs;
+}
+
 #ifdef HUMMING_HAVE_COMPILER
 Expected<std::vector<KernelArtifacts>>
 KernelSource::compileFor(Shape shape, int64_t m, const QuantType *weight) {
@@ -141,12 +171,10 @@ KernelSource::compileFor(Shape shape, int64_t m, const QuantType *weight) {
 
   std::vector<std::optional<KernelConfig>> wanted;
   if (sweep > 0) {
-    auto all = enumerateConfigs(*problem, **target);
-    if (all.empty())
-      return makeError("--sweep: no config is legal for " + problem->str());
-    int64_t count = std::min<int64_t>(sweep, int64_t(all.size()));
-    for (int64_t i = 0; i < count; ++i)
-      wanted.push_back(all[size_t(i * int64_t(all.size()) / count)]);
+    Expected<std::vector<KernelConfig>> all = sweepConfigs(*problem, **target);
+    if (!all)
+      return all.takeError();
+    wanted.assign(all->begin(), all->end());
   } else if (!configs.empty() || flags.hasConfig()) {
     // Keys that are left out come from the chooser's answer.
     auto ranked = chooseConfig(*problem, **target, 1);
@@ -169,12 +197,20 @@ KernelSource::compileFor(Shape shape, int64_t m, const QuantType *weight) {
   }
 
   std::vector<KernelArtifacts> kernels;
+  failures.clear();
   for (const std::optional<KernelConfig> &config : wanted) {
     Expected<KernelArtifacts> kernel =
         compiler->compile(*problem, **target, config);
-    if (!kernel)
-      return kernel.takeError();
+    if (!kernel) {
+      if (sweep == 0)
+        return kernel.takeError();
+      // One of many: the others are still wanted.
+      failures.push_back({config->str(), toString(kernel.takeError())});
+      continue;
+    }
     kernels.push_back(std::move(*kernel));
+    if (progress)
+      progress(kernels.size(), wanted.size());
   }
   return std::move(kernels);
 }

@@ -20,7 +20,9 @@
 
 #include "Artifacts.h"
 #include "ProblemFlags.h"
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace humming {
@@ -46,8 +48,18 @@ public:
 
   /// Configs to compile in place of the chooser's answer.
   std::vector<std::string> configs;
-  /// Try every legal config (up to this many, evenly spaced); 0: do not.
+  /// Try this many legal configs: the chooser's pick, those of the least
+  /// predicted times, and for the other half some evenly spaced over the rest.
+  /// 0: do not; INT64_MAX: all.
   int64_t sweep = 0;
+  /// The sweep's configs that could not be compiled, with the reason.
+  std::vector<std::pair<std::string, std::string>> failures;
+  /// The sweep's configs for one size, without compiling. Error: none is legal.
+  llvm::Expected<std::vector<KernelConfig>>
+  sweepConfigs(const MatmulProblem &problem, const TargetInfo &target) const;
+
+  /// Called after each compiled kernel with how many are done, of how many.
+  std::function<void(size_t done, size_t all)> progress;
 
   llvm::cl::OptionCategory category;
   llvm::cl::opt<std::string> ptxFlag, cubinFlag, launchFlag, artifactsFlag,

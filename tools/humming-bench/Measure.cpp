@@ -53,8 +53,13 @@ Expected<std::unique_ptr<Bench>> Bench::create(int ordinal,
   Expected<const CudaDriver *> driver = CudaDriver::get();
   if (!driver)
     return driver.takeError();
+  return create(**driver, ordinal, options);
+}
+
+Expected<std::unique_ptr<Bench>>
+Bench::create(const CudaDriver &driver, int ordinal, MeasureOptions options) {
   Expected<std::shared_ptr<const Device>> device =
-      Device::open(**driver, ordinal);
+      Device::open(driver, ordinal);
   if (!device)
     return device.takeError();
   std::unique_ptr<Bench> bench(new Bench(std::move(*device), options));

@@ -50,6 +50,9 @@ class Bench {
 public:
   static llvm::Expected<std::unique_ptr<Bench>> create(int ordinal,
                                                        MeasureOptions options);
+  /// On a driver of the caller's, which must outlive the bench.
+  static llvm::Expected<std::unique_ptr<Bench>>
+  create(const CudaDriver &driver, int ordinal, MeasureOptions options);
   ~Bench();
 
   const DeviceInfo &device() const { return gpu->info(); }

@@ -14,6 +14,7 @@
 #include "KernelSource.h"
 #include "Measure.h"
 #include "ProblemFlags.h"
+#include "Sweep.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -22,6 +23,7 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/WithColor.h"
 #include <chrono>
+#include <tuple>
 
 using namespace llvm;
 using namespace humming;
@@ -48,8 +50,14 @@ struct BenchTool {
       cl::value_desc("CONFIG;CONFIG"), cl::cat(category)};
   cl::opt<std::string> sweep{
       "sweep",
-      cl::desc("Measure this many configs, evenly spaced over all legal ones"),
+      cl::desc("Measure this many legal configs (or `all`), report how far the "
+               "chooser's pick is from the best; with --artifacts: all kernels "
+               "there"),
       cl::value_desc("count"), cl::cat(category)};
+  cl::opt<std::string> on{
+      "on",
+      cl::desc("cuda, or none: no measuring; --sweep lists predicted times"),
+      cl::init("cuda"), cl::value_desc("where"), cl::cat(category)};
 
   Error run();
 
@@ -59,8 +67,11 @@ private:
     Shape shape;
     int64_t m;
     Measurement measurement;
-    std::string error; ///< of a sweep's config that could not be measured
+    std::string error;    ///< of a sweep's config that could not be measured
+    double predicted = 0; ///< microseconds, by the cost model
   };
+  Error predict();
+  Error printSweep(ArrayRef<Row> rows) const;
   void printTable(ArrayRef<Row> rows, const DeviceInfo &device,
                   double ceiling) const;
   void printJson(const Row &row, const DeviceInfo &device,
@@ -179,6 +190,7 @@ void BenchTool::printJson(const Row &row, const DeviceInfo &info,
     line["min_us"] = best.minimum;
     line["max_us"] = best.maximum;
     line["host_us"] = best.hostMicroseconds;
+    line["predicted_us"] = row.predicted;
     line["bytes"] = best.bytes;
     line["TBps"] = best.terabytesPerSecond();
     line["TFLOPS"] = best.teraflopsPerSecond();
@@ -224,17 +236,30 @@ Error BenchTool::run() {
     for (StringRef part : parts)
       source.configs.push_back(part.trim().str());
   }
+  if (on != "cuda" && on != "none")
+    return makeError("--on: expected cuda or none, got '" + on + "'");
   if (sweep.getNumOccurrences()) {
-    Expected<int64_t> count = parseIntegerFlag("sweep", sweep, 1, 100000);
-    if (!count)
-      return count.takeError();
-    source.sweep = *count;
+    source.sweep = INT64_MAX;
+    if (sweep != "all") {
+      Expected<int64_t> count = parseIntegerFlag("sweep", sweep, 1, 100000);
+      if (!count)
+        return makeError(toString(count.takeError()) + ", or all");
+      source.sweep = *count;
+    }
   }
-  if (Error error = source.open())
-    return error;
-  if (source.isPrecompiled() && (source.sweep || !source.configs.empty()))
-    return makeError("--sweep and --configs: expected kernels that are "
-                     "compiled from the problem flags, got compiled ones");
+  if (on == "none" && !source.sweep)
+    return makeError("--on none: expected --sweep beside it");
+  // Predictions need neither kernels nor a compiler.
+  bool needsKernels = on != "none" || !source.artifactsFlag.empty() ||
+                      !source.launchFlag.empty() || !source.saveFlag.empty();
+  if (needsKernels)
+    if (Error error = source.open())
+      return error;
+  if (source.isPrecompiled() && !source.configs.empty())
+    return makeError("--configs: expected kernels that are compiled from the "
+                     "problem flags, got compiled ones");
+  if (on == "none")
+    return predict();
   Expected<std::unique_ptr<Bench>> bench =
       Bench::create(int(*ordinal), options);
   if (!bench)
@@ -246,6 +271,9 @@ Error BenchTool::run() {
   if (!ceiling)
     return ceiling.takeError();
 
+  source.progress = [&](size_t done, size_t all) {
+    progress.show("compiled " + Twine(done) + " of " + Twine(all));
+  };
   std::vector<Row> rows;
   size_t sizes = shapes->size() * tokens->size(), size = 0;
   for (Shape shape : *shapes)
@@ -258,7 +286,9 @@ Error BenchTool::run() {
       if (!kernels)
         return kernels.takeError();
       for (size_t i = 0; i < kernels->size(); ++i) {
-        Row row{(*kernels)[i], shape, m, {}, ""};
+        Row row{(*kernels)[i], shape, m, {}, "", 0};
+        row.predicted =
+            predictedMicroseconds(row.kernel.launch, m, shape.n, shape.k);
         progress.show("size " + Twine(size) + " of " + Twine(sizes) +
                       ", kernel " + Twine(i + 1) + " of " +
                       Twine(kernels->size()));
@@ -278,6 +308,11 @@ Error BenchTool::run() {
         }
         rows.push_back(std::move(row));
       }
+      for (const auto &[config, reason] : source.failures) {
+        Row row{{}, shape, m, {}, "not compiled: " + reason, 0};
+        row.kernel.launch.config = config;
+        rows.push_back(std::move(row));
+      }
     }
 
   if (formatFlag != "json")
@@ -285,6 +320,119 @@ Error BenchTool::run() {
   if (formatFlag == "both")
     for (const Row &row : rows)
       printJson(row, (*bench)->device(), *ceiling);
+  return source.sweep ? printSweep(rows) : Error::success();
+}
+
+/// The last word of a sweep, for each size.
+Error BenchTool::printSweep(ArrayRef<Row> rows) const {
+  while (!rows.empty()) {
+    const Row &first = rows.front();
+    std::vector<SweepEntry> entries;
+    ArrayRef<Row> size = rows.take_while([&](const Row &row) {
+      return row.m == first.m && row.shape.n == first.shape.n &&
+             row.shape.k == first.shape.k;
+    });
+    for (const Row &row : size)
+      entries.push_back({row.kernel.launch.config, row.predicted,
+                         row.measurement.microseconds, row.error});
+    Expected<std::string> pick =
+        pickFor(first.kernel.launch, first.m, first.shape.n, first.shape.k);
+    if (!pick)
+      return pick.takeError();
+    SweepSummary summary = summarizeSweep(entries, *pick);
+    Expected<MatmulProblem> problem =
+        problemOf(first.kernel.launch, first.m, first.shape.n, first.shape.k);
+    if (!problem)
+      return problem.takeError();
+    summary.problem = problem->str() + " on " + first.kernel.launch.chip;
+    if (formatFlag != "json")
+      outs() << summary.str();
+    if (formatFlag != "table")
+      outs() << json::Value(summary.json()) << '\n';
+    rows = rows.drop_front(size.size());
+  }
+  return Error::success();
+}
+
+/// --sweep without a GPU: what the cost model says, cheapest first. Kernels are
+/// compiled only if they are to be saved.
+Error BenchTool::predict() {
+  SmallVector<Shape> shapes = cantFail(problemFlags.shapes());
+  SmallVector<int64_t> tokens = cantFail(problemFlags.tokens());
+  for (Shape shape : shapes)
+    for (int64_t m : tokens) {
+      std::vector<SweepEntry> entries;
+      std::string text, pick;
+      if (source.isPrecompiled() || !source.saveFlag.empty()) {
+        Progress progress;
+        source.progress = [&](size_t done, size_t all) {
+          progress.show("compiled " + Twine(done) + " of " + Twine(all));
+        };
+        Expected<std::vector<KernelArtifacts>> kernels =
+            source.kernelsFor(shape, m);
+        if (!kernels)
+          return kernels.takeError();
+        for (const KernelArtifacts &kernel : *kernels)
+          entries.push_back(
+              {kernel.launch.config,
+               predictedMicroseconds(kernel.launch, m, shape.n, shape.k), 0,
+               ""});
+        for (const auto &[config, reason] : source.failures) {
+          entries.push_back({config, 0, 0, reason});
+          errs() << "not compiled: " << config << ": " << reason << '\n';
+        }
+        const LaunchDescription &launch = kernels->front().launch;
+        Expected<std::string> chosen = pickFor(launch, m, shape.n, shape.k);
+        if (!chosen)
+          return chosen.takeError();
+        pick = *chosen;
+        Expected<MatmulProblem> problem =
+            problemOf(launch, m, shape.n, shape.k);
+        if (!problem)
+          return problem.takeError();
+        text = problem->str() + " on " + launch.chip;
+      } else {
+        Expected<MatmulProblem> problem = problemFlags.problem(shape, m);
+        if (!problem)
+          return problem.takeError();
+        Expected<const TargetInfo *> target = problemFlags.target();
+        if (!target)
+          return target.takeError();
+        Expected<std::vector<KernelConfig>> configs =
+            source.sweepConfigs(*problem, **target);
+        if (!configs)
+          return configs.takeError();
+        for (const KernelConfig &config : *configs)
+          entries.push_back(
+              {config.str(),
+               estimateCost(*problem, config, **target).microseconds, 0, ""});
+        pick = configs->front().str();
+        text = problem->str() + " on " + (*target)->chip.str();
+      }
+      llvm::sort(entries, [](const SweepEntry &a, const SweepEntry &b) {
+        return std::tie(a.predicted, a.config) <
+               std::tie(b.predicted, b.config);
+      });
+      SweepSummary summary = summarizeSweep(entries, pick);
+      summary.problem = text;
+      if (formatFlag != "json")
+        for (const SweepEntry &entry : entries)
+          outs() << format("%10.2f us  ", entry.predicted) << entry.config
+                 << (entry.config == pick ? "  (pick)" : "") << '\n';
+      if (formatFlag != "table")
+        for (const SweepEntry &entry : entries)
+          outs() << json::Value(json::Object{{"m", m},
+                                             {"n", shape.n},
+                                             {"k", shape.k},
+                                             {"config", entry.config},
+                                             {"predicted_us", entry.predicted},
+                                             {"pick", entry.config == pick}})
+                 << '\n';
+      if (formatFlag != "json")
+        outs() << summary.str();
+      if (formatFlag != "table")
+        outs() << json::Value(summary.json()) << '\n';
+    }
   return Error::success();
 }
 

@@ -117,6 +117,18 @@ TEST(Formats, OverridesByLayer) {
   expectFixture(w, "auto-round", "other");
 }
 
+// A group of axis 0 is not a run of inputs: refused, with what to do.
+TEST(Formats, HqqGroupsAlongOutputsAreRefused) {
+  Checkpoint checkpoint = openFixture("hqq-axis0");
+  std::string text = errorText(readLayer(checkpoint, "layer"));
+  EXPECT_NE(text.find("layer"), std::string::npos);
+  EXPECT_NE(text.find("expected HQQ groups along axis 1 (inputs), got axis 0"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("quantize the layer again with axis=1"),
+            std::string::npos);
+}
+
 TEST(Formats, EveryExpertOfGptOss) {
   Checkpoint checkpoint = openFixture("gpt-oss");
   std::vector<LayerInfo> layers = listLayers(checkpoint);

@@ -8,6 +8,7 @@
 
 #include "FakeDriver.h"
 #include "Humming/Runtime/JitLink.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include <algorithm>
 #include <cstring>
@@ -70,7 +71,10 @@ static void recordLaunch(LaunchDescription::Grid grid, unsigned block,
     launch.pointers.push_back(*static_cast<uint64_t *>(parameters[i]));
   for (int i = 7; i < 12; ++i)
     launch.numbers.push_back(*static_cast<int32_t *>(parameters[i]));
+  for (int i = 12; i < 14; ++i)
+    launch.scalePointers.push_back(*static_cast<uint64_t *>(parameters[i]));
   std::lock_guard<std::mutex> lock(fake->mutex);
+  launch.captured = fake->capturing;
   fake->launches.push_back(std::move(launch));
 }
 
@@ -217,7 +221,8 @@ FakeDriver::FakeDriver() {
     return code;
   };
   table.memAlloc = [](cu::DevicePtr *out, size_t) {
-    *out = 0x10000;
+    // Addresses of their own, as those of a driver.
+    *out = 0x10000 + 0x1000 * cu::DevicePtr(fake->allocations++);
     return fake->enter("memAlloc");
   };
   table.memFree = [](cu::DevicePtr) { return fake->enter("memFree"); };
@@ -228,7 +233,9 @@ FakeDriver::FakeDriver() {
     *static_cast<unsigned *>(out) = 2; // CU_MEMORYTYPE_DEVICE
     return code;
   };
-  table.memcpyHtoD = [](cu::DevicePtr, const void *, size_t) {
+  table.memcpyHtoD = [](cu::DevicePtr to, const void *from, size_t bytes) {
+    const auto *data = static_cast<const uint8_t *>(from);
+    fake->uploads[to].assign(data, data + bytes);
     return fake->enter("memcpyHtoD");
   };
   table.memcpyDtoH = [](void *, cu::DevicePtr, size_t) {
@@ -254,6 +261,8 @@ FakeDriver::FakeDriver() {
   };
   table.streamBeginCapture = [](cu::Stream, int) {
     fake->capturing = true;
+    for (Launch &launch : fake->launches)
+      launch.captured = false; // those of an earlier graph
     return fake->enter("streamBeginCapture");
   };
   table.streamEndCapture = [](cu::Stream, cu::Graph *out) {
@@ -273,7 +282,7 @@ FakeDriver::FakeDriver() {
     return fake->enter("eventSynchronize");
   };
   table.eventElapsedTime = [](float *out, cu::Event, cu::Event) {
-    *out = 1.5f;
+    *out = fake->elapsed ? fake->elapsed() : 1.5f;
     return fake->enter("eventElapsedTime");
   };
   table.graphInstantiateWithFlags = [](cu::GraphExec *out, cu::Graph,
@@ -287,7 +296,8 @@ FakeDriver::FakeDriver() {
     return fake->enter("graphInstantiate");
   };
   table.graphGetNodes = [](cu::Graph, cu::GraphNode *, size_t *count) {
-    *count = fake->launches.size();
+    *count = size_t(llvm::count_if(
+        fake->launches, [](const Launch &launch) { return launch.captured; }));
     return fake->enter("graphGetNodes");
   };
   table.graphLaunch = [](cu::GraphExec, cu::Stream) {

@@ -17,6 +17,7 @@
 #include "Humming/Runtime/CudaDriver.h"
 #include "Humming/Runtime/LaunchDescription.h"
 #include "llvm/ADT/StringMap.h"
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -52,6 +53,7 @@ public:
   std::string errorLog;
   /// Addresses at or above this are device memory for pointerGetAttribute.
   uintptr_t deviceMemory = 0x10000;
+  int allocations = 0;
 
   // What happened.
   std::vector<std::string> calls;
@@ -60,11 +62,17 @@ public:
     LaunchDescription::Grid grid;
     unsigned block = 0, sharedBytes = 0;
     cu::Stream stream = nullptr;
-    std::vector<uint64_t> pointers; ///< the seven pointers
-    std::vector<int32_t> numbers;   ///< m, n, k, ldx, ldc
+    std::vector<uint64_t> pointers;      ///< the seven pointers
+    std::vector<int32_t> numbers;        ///< m, n, k, ldx, ldc
+    std::vector<uint64_t> scalePointers; ///< the two after the numbers
+    bool captured = false;               ///< into a graph, not run
   };
   std::vector<Launch> launches;
   int maxDynamicShared = 0; ///< as set on the function
+  /// Milliseconds between any two events; by default 1.5.
+  std::function<float()> elapsed;
+  /// Bytes of every copy to the device, by its address.
+  std::map<uint64_t, std::vector<uint8_t>> uploads;
 
   int count(llvm::StringRef name) const;
   void clear();
