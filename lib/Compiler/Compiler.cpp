@@ -57,6 +57,10 @@ std::string humming::kernelName(const MatmulProblem &problem) {
   if (quant.globalScale != GlobalScaleKind::None)
     name +=
         quant.globalScale == GlobalScaleKind::Tensor ? "_global" : "_globalrow";
+  if (quant.columnPhase)
+    name += "_phase" + std::to_string(quant.columnPhase);
+  if (problem.weightLayout == WeightLayout::Plain)
+    name += "_plain";
   name += "_x_" + problem.activation.str();
   if (problem.activationScale != ActivationScaleKind::None)
     name += "_" + stringify(problem.activationScale).str();
@@ -151,7 +155,8 @@ private:
 };
 
 /// Stage 1: one function with the problem's matmul. Sizes that are 0 are
-/// dynamic; M always is.
+/// dynamic; M always is. Operands are logical, unless the problem wants another
+/// layout than they would get.
 OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
                                          const MatmulProblem &problem,
                                          StringRef name) {
@@ -177,6 +182,16 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
                               tensor(scaleShape, quant.getScaleType())};
   if (Type zeroPoint = quant.getZeroPointType())
     inputs.push_back(tensor(scaleShape, zeroPoint));
+  if (problem.weightLayout != problem.naturalLayout()) {
+    PackedRole roles[] = {problem.weightLayout == WeightLayout::Plain
+                              ? PackedRole::PlainWeights
+                              : PackedRole::Weights,
+                          PackedRole::Scales, PackedRole::ZeroPoints};
+    for (size_t i = 1; i < inputs.size(); ++i)
+      inputs[i] = PackedLayoutAttr::get(context, problem.activation.bits,
+                                        perRow.weight.bits, roles[i - 1])
+                      .getPackedType(cast<RankedTensorType>(inputs[i]));
+  }
   if (problem.hasBias)
     inputs.push_back(tensor({n}, output));
   bool hasGlobal = perRow.globalScale != GlobalScaleKind::None;
@@ -235,6 +250,8 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();
+  launch.weightLayout = stringify(problem.weightLayout).str();
+  launch.columnPhase = problem.weight.columnPhase;
   launch.granularity = problem.weight.granularity.str();
   launch.zeroPoint = stringify(problem.weight.zeroPoint).str();
   launch.activationScale = stringify(problem.activationScale).str();

@@ -83,6 +83,53 @@ struct LowerLoadWeights : OpConversionPattern<LoadWeightsOp> {
   }
 };
 
+/// Matrix i of an ldmatrix.x4 is register i of a step: rows 8 (i & 1) of the
+/// unit, bytes 16 (i >> 1) of the step's 32.
+struct LowerLoadPlainWeights : OpConversionPattern<LoadPlainWeightsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(LoadPlainWeightsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getFragment().getType());
+    int64_t units = type.getDimSize(0), steps = type.getDimSize(1);
+    Value lane = lb.laneId();
+    Value rowInTile = lb.and_(lane, 7);
+    Value matrix = lb.lshr(lane, 3);
+    Value row = lb.add(lb.add(lb.shl(adaptor.getUnit(), 4), rowInTile),
+                       lb.shl(lb.and_(matrix, 1), 3));
+    // A slab of 64 bytes is half a panel.
+    int64_t slabsOfPanel = 4 / steps;
+    Value panel =
+        lb.mul(lb.div(adaptor.getSlab(), slabsOfPanel), op.getTileRows() * 128);
+    Value base =
+        lb.offset(tileBase(lb, op, adaptor), lb.add(panel, lb.shl(row, 7)));
+    Value chunk =
+        lb.add(lb.mul(lb.rem(adaptor.getSlab(), slabsOfPanel), 2 * steps),
+               lb.lshr(matrix, 1));
+    Type quad = LLVM::LLVMStructType::getLiteral(
+        rewriter.getContext(), SmallVector<Type>(4, lb.i32()));
+    SmallVector<Value> columns;
+    for (int64_t s = 0; s < steps; ++s)
+      columns.push_back(lb.shl(lb.xor_(lb.add(chunk, 2 * s), rowInTile), 4));
+    SmallVector<Value> words;
+    for (int64_t u = 0; u < units; ++u)
+      for (int64_t s = 0; s < steps; ++s) {
+        Value loaded = NVVM::LdMatrixOp::create(
+            rewriter, op.getLoc(), quad,
+            lb.offset(lb.offset(base, columns[s]), u * 16 * 128), 4,
+            NVVM::MMALayout::row,
+            NVVM::LdStMatrixShapeAttr::get(rewriter.getContext(), 8, 8),
+            NVVM::LdStMatrixEltType::B16);
+        for (int64_t i = 0; i < 4; ++i)
+          words.push_back(lb.extractField(loaded, i));
+      }
+    rewriter.replaceOpWithMultiple(op, {words});
+    return success();
+  }
+};
+
 struct LowerLoadActivations : OpConversionPattern<LoadActivationsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -382,7 +429,8 @@ std::pair<Value, Value> humming::unpackScales(LoweringBuilder &lb,
 
 void humming::populateFragmentLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
-  patterns.add<LowerLoadWeights, LowerLoadActivations, LowerLoadScales,
-               LowerScaleAccumulate, LowerExtract, LowerFromElements,
-               LowerConstant, LowerToFloat>(converter, patterns.getContext());
+  patterns.add<LowerLoadWeights, LowerLoadPlainWeights, LowerLoadActivations,
+               LowerLoadScales, LowerScaleAccumulate, LowerExtract,
+               LowerFromElements, LowerConstant, LowerToFloat>(
+      converter, patterns.getContext());
 }

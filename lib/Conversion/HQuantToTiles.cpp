@@ -105,6 +105,7 @@ struct I32Builder {
       return constant(*c / y);
     return arith::DivUIOp::create(b, loc, x, constant(y));
   }
+  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
   Value rem(Value x, int64_t y) {
     if (y == 1)
       return constant(0);
@@ -132,7 +133,7 @@ private:
   void createCoordinates();
   Value createLoop();
   void createCopies(Value trip);
-  void createSlabs(ValueRange init, SmallVectorImpl<Value> &result);
+  void createSlabs(Value trip, ValueRange init, SmallVectorImpl<Value> &result);
   void createEpilogue(Value accumulators);
 
   void copy(KernelArgument source, Value row, Value column, Value rowBound,
@@ -179,6 +180,8 @@ private:
   int64_t units() const { return config.warpN / kUnit; }
   int64_t tokenTiles() const { return config.warpM / 8; }
   int64_t threadsOfK() const { return config.numThreads() / config.warpsK; }
+  /// Row-major weights that are operands of the MMA as they are.
+  bool plain() const { return problem.weightLayout == WeightLayout::Plain; }
   /// With wgmma, four consecutive warps work on strips of 64 features together:
   /// each has one unit of every strip.
   bool usesWarpgroups() const { return config.mma == MmaKind::Wgmma; }
@@ -191,9 +194,11 @@ private:
   int64_t group() const { return quant().granularity.columns; }
   /// Groups in a stage's scale tile, and in a slab's fragment.
   int64_t groupsOfStage() const {
-    return group() == 0 || group() >= config.blockK ? 1
-                                                    : config.blockK / group();
+    return humming::groupsOfStage(quant(), config.blockK);
   }
+  /// K elements of the first group that belong to the shard before this one.
+  int64_t phase() const { return quant().columnPhase; }
+  Value slabsFirstGroup(Value trip, Value slab);
   int64_t groupsOfSlab() const {
     return group() == 0 || group() >= kSlab ? 1 : kSlab / group();
   }
@@ -314,7 +319,8 @@ void TileProgram::createCoordinates() {
   firstToken = ib.mul(id(gpu::BlockIdOp(), gpu::Dimension::y), config.blockM);
   numStrips = ib.ceilDiv(arg(ArgN), kStrip);
   numSlabs = ib.ceilDiv(arg(ArgK), kSlab);
-  numGroups = group() == 0 ? ib.constant(1) : ib.ceilDiv(arg(ArgK), group());
+  numGroups = group() == 0 ? ib.constant(1)
+                           : ib.ceilDiv(ib.add(arg(ArgK), phase()), group());
 
   Value trips = ib.ceilDiv(numSlabs, slabs());
   if (config.splitK == 1) {
@@ -347,9 +353,15 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
 }
 
 void TileProgram::createCopies(Value trip) {
-  copy(ArgW, firstStrip, ib.mul(trip, slabs()), numStrips, slabBound, numSlabs,
-       weightTile, kStrip * kSlab * quant().weight.bits / 8, strips(), slabs(),
-       16, /*swizzle=*/false);
+  if (plain())
+    copy(ArgW, ib.mul(firstStrip, kStrip), ib.mul(trip, config.blockK),
+         arg(ArgN), kBound, arg(ArgK), weightTile, /*cellBytes=*/1,
+         config.blockN, config.blockK, std::min(16, problem.kDivisor),
+         /*swizzle=*/true);
+  else
+    copy(ArgW, firstStrip, ib.mul(trip, slabs()), numStrips, slabBound,
+         numSlabs, weightTile, kStrip * kSlab * quant().weight.bits / 8,
+         strips(), slabs(), 16, /*swizzle=*/false);
   // Cells of activations are elements, or pairs of 4-bit ones.
   int64_t pairs = problem.activation.bits == 4 ? 2 : 1;
   copy(ArgX, firstToken, ib.mul(trip, config.blockK / pairs), arg(ArgM),
@@ -360,6 +372,8 @@ void TileProgram::createCopies(Value trip) {
   Value firstGroup;
   if (group() == 0)
     firstGroup = ib.constant(0);
+  else if (phase() != 0)
+    firstGroup = ib.div(ib.add(ib.mul(trip, config.blockK), phase()), group());
   else if (group() <= config.blockK)
     firstGroup = ib.mul(trip, config.blockK / group());
   else
@@ -374,9 +388,25 @@ void TileProgram::createCopies(Value trip) {
          16, /*swizzle=*/false);
 }
 
+/// The first group of a slab, within the stage's tile.
+Value TileProgram::slabsFirstGroup(Value trip, Value slab) {
+  if (groupsOfStage() == 1)
+    return ib.constant(0);
+  if (group() <= kSlab)
+    return ib.mul(slab, groupsOfSlab());
+  if (phase() == 0)
+    return ib.div(slab, group() / kSlab);
+  // Stages that are whole groups begin at the same place in one.
+  Value first = ib.constant(phase());
+  if (config.blockK % group() != 0)
+    first = ib.rem(ib.add(ib.mul(trip, config.blockK), phase()), group());
+  return ib.div(ib.add(ib.mul(slab, kSlab), first), group());
+}
+
 /// The warp's slabs of one stage, unrolled. With scales on the accumulators a
 /// partial sum runs as long as the group does.
-void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
+void TileProgram::createSlabs(Value trip, ValueRange init,
+                              SmallVectorImpl<Value> &result) {
   Value accumulators = init.front();
   bool onAccumulators = config.scale == ScalePlacement::Accumulator;
   bool onOperand = config.scale == ScalePlacement::Operand;
@@ -388,23 +418,18 @@ void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
 
   for (int64_t j = 0; j < slabsOfWarp(); ++j) {
     Value slab = ib.add(warpSlab, j);
-    Value packed = LoadWeightsOp::create(
-        builder, loc, words({units(), quant().weight.bits}), weightTile,
-        Value(), warpUnit, slab, slabs(), unitStride());
+    Value packed;
+    if (!plain())
+      packed = LoadWeightsOp::create(
+          builder, loc, words({units(), quant().weight.bits}), weightTile,
+          Value(), warpUnit, slab, slabs(), unitStride());
     Value b;
     if (!usesWarpgroups())
       b = LoadActivationsOp::create(
           builder, loc, words({tokenTiles(), steps, 2}), activationTile,
           Value(), warpToken, slab, config.blockM);
 
-    // The slab's first group within the stage's tile.
-    Value firstGroup;
-    if (groupsOfStage() == 1)
-      firstGroup = ib.constant(0);
-    else if (group() <= kSlab)
-      firstGroup = ib.mul(slab, groupsOfSlab());
-    else
-      firstGroup = ib.div(slab, group() / kSlab);
+    Value firstGroup = slabsFirstGroup(trip, slab);
     auto loadScales = [&](Value tile, int64_t bits) -> Value {
       int64_t wordsOfSlab = groupsOfSlab() * (bits == 32 ? 2 : 1);
       return LoadScalesOp::create(builder, loc, words({units(), wordsOfSlab}),
@@ -426,7 +451,12 @@ void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
     };
     Value a;
     if (!usesWarpgroups())
-      a = dequantize(0, steps);
+      a = plain() ? LoadPlainWeightsOp::create(
+                        builder, loc,
+                        words({units(), steps, mma.getNumARegisters()}),
+                        weightTile, Value(), warpUnit, slab, config.blockN)
+                        .getResult()
+                  : dequantize(0, steps);
     // Multiplies steps [first, last). A warpgroup takes a step at a time: while
     // the tensor cores work on one, the next is dequantized.
     auto multiply = [&](int64_t first, int64_t last, Value c,
@@ -434,16 +464,27 @@ void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
       if (!usesWarpgroups())
         return MmaOp::create(builder, loc, sumType, a, b, c, syncMma, first,
                              last);
+      // Nothing but the buffers and the sums is in flight: one group, and a
+      // wait where the sums or the buffers are needed.
+      if (plain()) {
+        c = WarpgroupMmaTilesOp::create(
+            builder, loc, sumType, weightTile, activationTile, Value(),
+            warpUnit, warpToken, slab, c, warpgroupMma, first, last,
+            config.blockN, config.blockM, zero);
+        if (j + 1 == slabsOfWarp() && last == steps)
+          c = WarpgroupWaitOp::create(builder, loc, sumType, c, 0);
+        return c;
+      }
       for (int64_t s = first; s < last; ++s) {
-        c = WarpgroupMmaOp::create(builder, loc, accumulatorType,
-                                   dequantize(s, 1), activationTile, Value(),
-                                   warpToken, slab, c, warpgroupMma, s,
-                                   config.blockM, zero && s == first);
+        c = WarpgroupMmaOp::create(builder, loc, sumType, dequantize(s, 1),
+                                   activationTile, Value(), warpToken, slab, c,
+                                   warpgroupMma, s, config.blockM,
+                                   zero && s == first);
         // Nothing stays in flight into the next trip: ptxas (13.0) takes the
         // registers of A for free at a loop's back edge, though a wgmma still
         // reads them, and overwrites them (seen as wrong results on an H200).
         bool lastOfTrip = j + 1 == slabsOfWarp() && s + 1 == steps;
-        c = WarpgroupWaitOp::create(builder, loc, accumulatorType, c,
+        c = WarpgroupWaitOp::create(builder, loc, sumType, c,
                                     lastOfTrip ? 0 : 1);
       }
       return c;
@@ -454,21 +495,22 @@ void TileProgram::createSlabs(ValueRange init, SmallVectorImpl<Value> &result) {
       continue;
     }
     int64_t groupSteps = steps / groupsOfSlab();
-    // Slabs of this warp after which the group ends; where the warp's run of
-    // slabs and the group do not divide each other, every slab.
+    // A group may end, or begin, at multiples of this of the matrix; where the
+    // warp's run of slabs and the group do not divide each other, at every
+    // slab.
     int64_t run = slabsOfWarp() * kSlab;
-    int64_t flush = group() <= kSlab ? 1
-                    : group() >= run ? (group() % run == 0 ? slabsOfWarp() : 1)
-                    : run % group() == 0 ? group() / kSlab
-                                         : 1;
+    int64_t period = std::min(group(), run);
+    if (group() <= kSlab || (group() % run != 0 && run % group() != 0))
+      period = kSlab;
+    bool flush =
+        ((j + 1) * kSlab + phase()) % period == 0 || j + 1 == slabsOfWarp();
     for (int64_t g = 0; g < groupsOfSlab(); ++g) {
       partial = multiply(g * groupSteps, (g + 1) * groupSteps, partial,
                          partial == zero);
-      if ((j + 1) % flush != 0)
+      if (!flush)
         continue;
       if (usesWarpgroups())
-        partial =
-            WarpgroupWaitOp::create(builder, loc, accumulatorType, partial, 0);
+        partial = WarpgroupWaitOp::create(builder, loc, sumType, partial, 0);
       accumulators = ScaleAccumulateOp::create(
           builder, loc, accumulatorType, partial, scales, accumulators, g,
           format(quant().scale), exponent());
@@ -495,7 +537,7 @@ Value TileProgram::createLoop() {
     FenceAsyncOp::create(builder, loc);
   gpu::BarrierOp::create(builder, loc);
   SmallVector<Value> result;
-  createSlabs(loop.getRegionIterArgs(), result);
+  createSlabs(loop.getInductionVar(), loop.getRegionIterArgs(), result);
   gpu::BarrierOp::create(builder, loc);
   scf::YieldOp::create(builder, loc, result);
   builder.setInsertionPointAfter(loop);

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The activation tile is stored as panels of 128 bytes of K by all tokens,
+// The activation tile (and that of plain weights, with features for tokens) is
+// stored as panels of 128 bytes of K by all tokens,
 // 16-byte chunks XOR-ed with the row modulo 8: exactly the K-major layout with
 // 128-byte swizzle of a wgmma matrix descriptor (PTX ISA, "Matrix Descriptor
 // Format"):
@@ -15,7 +16,8 @@
 //   1) bits 32-45  stride offset / 16        bits 62-63  1 = 128-byte swizzle
 //               = 1024 / 16: 8 rows of 128 bytes
 //
-// A step of 16 elements is 32 bytes further inside the row: start address + 2.
+// A step is 32 bytes further inside the row: start address + 2. A slab of 64 is
+// a panel of 16-bit or half a panel of 8-bit operands.
 // Panels start at multiples of 1024 bytes, so the base offset is 0.
 //
 //===----------------------------------------------------------------------===//
@@ -30,6 +32,88 @@ using namespace humming::hquant;
 
 namespace {
 
+/// Start of a tile, stage included.
+Value stageBase(LoweringBuilder &lb, Value converted, Value tile, Value stage) {
+  if (!stage)
+    return converted;
+  int64_t bytes = cast<MemRefType>(tile.getType()).getDimSize(1);
+  return lb.offset(converted, lb.mul(stage, bytes));
+}
+
+/// The descriptor of rows from `row` of slab `slab` of a tile of `rows` rows,
+/// and further ones of it.
+class TileDescriptor {
+public:
+  TileDescriptor(LoweringBuilder &lb, Value base, Value row, Value slab,
+                 int64_t rows, int64_t operandBits)
+      : lb(lb) {
+    int64_t slabsOfPanel = 16 / operandBits;
+    Value bytes =
+        lb.add(lb.mul(lb.div(slab, slabsOfPanel), rows * 128), lb.shl(row, 7));
+    if (slabsOfPanel != 1)
+      bytes =
+          lb.add(bytes, lb.mul(lb.rem(slab, slabsOfPanel), 128 / slabsOfPanel));
+    Value address = LLVM::PtrToIntOp::create(lb.b, lb.loc, lb.i32(),
+                                             lb.offset(base, bytes));
+    // 18 bits of address; the leading offset is 1 by convention.
+    low = lb.or_(lb.lshr(lb.and_(address, 0x3ffff), 4), lb.c(1 << 16));
+  }
+
+  /// `rowsFurther` rows and `step` steps of 32 bytes on.
+  Value at(int64_t rowsFurther, int64_t step) {
+    constexpr int64_t high = (int64_t(1) << 62) | (int64_t(1024 / 16) << 32);
+    Value start = lb.add(low, (rowsFurther * 128 + step * 32) / 16);
+    return lb.or_(lb.zext64(start), lb.constant(lb.i64(), high));
+  }
+
+private:
+  LoweringBuilder &lb;
+  Value low;
+};
+
+struct LowerWarpgroupMmaTiles : OpConversionPattern<WarpgroupMmaTilesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(WarpgroupMmaTilesOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LoweringBuilder lb{rewriter, loc};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    WarpgroupMmaAttr kind = op.getKind();
+    int64_t bits = kind.getOperand().bits;
+    Value stage = op.getStage() ? adaptor.getStage().front() : Value();
+    Value slab = adaptor.getSlab().front();
+    // The four warps of a warpgroup name the same 64 features.
+    Value row = lb.shl(lb.and_(adaptor.getUnit().front(), ~int64_t(3)), 4);
+    TileDescriptor a(
+        lb, stageBase(lb, adaptor.getWeights().front(), op.getWeights(), stage),
+        row, slab, op.getWeightRows(), bits);
+    TileDescriptor b(
+        lb, stageBase(lb, adaptor.getTile().front(), op.getTile(), stage),
+        adaptor.getToken().front(), slab, op.getTileRows(), bits);
+
+    NVVM::WgmmaFenceAlignedOp::create(rewriter, loc);
+    int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
+    SmallVector<Value> sums(adaptor.getAccumulators());
+    bool zero = op.getZero();
+    for (int64_t s = op.getFirstStep(); s < int64_t(op.getLastStep()); ++s) {
+      Value tokens = b.at(0, s);
+      for (int64_t u = 0; u < type.getDimSize(0); ++u) {
+        auto c = MutableArrayRef<Value>(sums).slice(u * perUnit, perUnit);
+        SmallVector<Value> d =
+            kind.buildStep(rewriter, loc, a.at(64 * u, s), tokens,
+                           zero ? ValueRange() : ValueRange(c));
+        llvm::copy(d, c.begin());
+      }
+      zero = false;
+    }
+    NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, loc);
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
 struct LowerWarpgroupMma : OpConversionPattern<WarpgroupMmaOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -40,22 +124,13 @@ struct LowerWarpgroupMma : OpConversionPattern<WarpgroupMmaOp> {
     LoweringBuilder lb{rewriter, loc};
     auto type = cast<VectorType>(op.getAccumulators().getType());
     WarpgroupMmaAttr kind = op.getKind();
-    Value base = adaptor.getTile().front();
-    if (op.getStage()) {
-      int64_t bytes = cast<MemRefType>(op.getTile().getType()).getDimSize(1);
-      base = lb.offset(base, lb.mul(adaptor.getStage().front(), bytes));
-    }
-    Value bytes = lb.add(
-        lb.mul(adaptor.getSlab().front(), int64_t(op.getTileRows()) * 128),
-        lb.shl(adaptor.getToken().front(), 7));
-    Value address = LLVM::PtrToIntOp::create(rewriter, loc, lb.i32(),
-                                             lb.offset(base, bytes));
-    int64_t stepBytes = kind.getStepDepth() * kind.getOperand().bits / 8;
-    // 18 bits of address; the leading offset is 1 by convention.
-    Value low = lb.or_(lb.lshr(lb.and_(address, 0x3ffff), 4), lb.c(1 << 16));
-    low = lb.add(low, int64_t(op.getStep()) * stepBytes / 16);
-    constexpr int64_t high = (int64_t(1) << 62) | (int64_t(1024 / 16) << 32);
-    Value descriptor = lb.or_(lb.zext64(low), lb.constant(lb.i64(), high));
+    Value base =
+        stageBase(lb, adaptor.getTile().front(), op.getTile(),
+                  op.getStage() ? adaptor.getStage().front() : Value());
+    TileDescriptor tokens(lb, base, adaptor.getToken().front(),
+                          adaptor.getSlab().front(), op.getTileRows(),
+                          kind.getOperand().bits);
+    Value descriptor = tokens.at(0, op.getStep());
 
     NVVM::WgmmaFenceAlignedOp::create(rewriter, loc);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
@@ -90,13 +165,14 @@ struct LowerWarpgroupWait : OpConversionPattern<WarpgroupWaitOp> {
     // before.
     SmallVector<Value> values(adaptor.getAccumulators());
     std::string constraints;
+    Type element = values.front().getType();
     for (size_t i = 0; i < values.size(); ++i)
-      constraints += "=f,";
+      constraints += element.isF32() ? "=f," : "=r,";
     for (size_t i = 0; i < values.size(); ++i)
       constraints += std::to_string(i) + ",";
     constraints += "~{memory}";
     Type structType = LLVM::LLVMStructType::getLiteral(
-        rewriter.getContext(), SmallVector<Type>(values.size(), lb.f32()));
+        rewriter.getContext(), SmallVector<Type>(values.size(), element));
     Value waited = LLVM::InlineAsmOp::create(
                        rewriter, loc, structType, values,
                        "wgmma.wait_group.sync.aligned 0;", constraints,
@@ -131,6 +207,6 @@ struct LowerFenceAsync : OpConversionPattern<FenceAsyncOp> {
 
 void humming::populateWarpgroupLoweringPatterns(const TypeConverter &converter,
                                                 RewritePatternSet &patterns) {
-  patterns.add<LowerWarpgroupMma, LowerWarpgroupWait, LowerFenceAsync>(
-      converter, patterns.getContext());
+  patterns.add<LowerWarpgroupMma, LowerWarpgroupMmaTiles, LowerWarpgroupWait,
+               LowerFenceAsync>(converter, patterns.getContext());
 }

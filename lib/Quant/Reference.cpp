@@ -98,12 +98,17 @@ class RowDecoder {
 public:
   RowDecoder(const QuantizedWeights &weights, const KernelNumerics *numerics)
       : w(weights), numerics(numerics), values(codeValues(weights.type)) {
-    if (numerics)
-      for (double value : values)
-        valueErrors.push_back(
-            std::isfinite(value)
-                ? std::fabs(roundTo(numerics->operand, value) - value)
-                : 0);
+    if (!numerics)
+      return;
+    // Floats become integer operands of twice their value (e2m1 in s8).
+    bool isDoubled = numerics->operand.isInteger() && w.type.weight.isFloat();
+    double factor = isDoubled ? 2 : 1;
+    for (double value : values)
+      valueErrors.push_back(
+          std::isfinite(value)
+              ? std::fabs(roundTo(numerics->operand, factor * value) / factor -
+                          value)
+              : 0);
   }
 
   /// Writes row `row`, and its operand errors unless `errors` is null.

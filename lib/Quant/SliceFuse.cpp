@@ -22,6 +22,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <numeric>
 
 using namespace llvm;
 
@@ -127,6 +128,74 @@ Expected<QuantizedWeights> sliceWeights(const QuantizedWeights &w, int64_t n0,
   // A layer cut along K adds its bias once: the first rank keeps it.
   if (!w.bias.empty() && k0 == 0)
     out.bias.assign(w.bias.begin() + n0, w.bias.begin() + n1);
+  if (Error error = out.verify())
+    return std::move(error);
+  return out;
+}
+
+/// The largest legal group that divides both; 0 if there is none.
+static int32_t commonGroup(int32_t group, int32_t phase, int32_t least) {
+  int32_t both = std::gcd(group, phase);
+  for (int32_t size = both / 64 * 64; size > 0; size -= 64)
+    if (both % size == 0 && size >= least)
+      return size;
+  for (int32_t size : {32, 16})
+    if (both % size == 0 && size >= least)
+      return size;
+  return 0;
+}
+
+/// Groups of `size` columns, without a phase, in place of larger ones.
+static void splitGroups(QuantizedWeights &w, int32_t size) {
+  QuantType old = w.type;
+  w.type.granularity.columns = size;
+  w.type.columnPhase = 0;
+  int64_t columns = w.type.scaleColumns(w.k);
+  auto repeat = [&](std::vector<uint32_t> &values) {
+    if (values.empty())
+      return;
+    int64_t oldColumns = old.scaleColumns(w.k);
+    std::vector<uint32_t> result;
+    for (int64_t row = 0; row < old.scaleRows(w.n); ++row)
+      for (int64_t c = 0; c < columns; ++c)
+        result.push_back(values[row * oldColumns + old.scaleColumn(c * size)]);
+    values = std::move(result);
+  };
+  repeat(w.scales);
+  repeat(w.zeroPoints);
+}
+
+/// Columns that multiply nothing, in front, so that the first group is whole,
+/// and behind, to multiples of 64 or of the group.
+static void padGroups(QuantizedWeights &w) {
+  int64_t group = w.type.granularity.columns, front = w.type.columnPhase;
+  int64_t unit = std::min<int64_t>(group, 64);
+  int64_t k = (front + w.k + unit - 1) / unit * unit;
+  std::vector<int32_t> order(size_t(k), -1);
+  std::vector<uint8_t> codes(size_t(w.n * k));
+  for (int64_t c = 0; c < w.k; ++c)
+    order[size_t(front + c)] = w.kOrder.empty() ? int32_t(c) : w.kOrder[c];
+  for (int64_t row = 0; row < w.n; ++row)
+    std::copy_n(w.codes.begin() + row * w.k, w.k,
+                codes.begin() + row * k + front);
+  w.kOrder = std::move(order);
+  w.codes = std::move(codes);
+  w.k = k;
+  w.type.columnPhase = 0;
+}
+
+Expected<QuantizedWeights> alignPhase(const QuantizedWeights &weights,
+                                      int32_t leastGroup) {
+  if (Error error = weights.verify())
+    return std::move(error);
+  QuantizedWeights out = weights;
+  int32_t group = out.type.granularity.columns, phase = out.type.columnPhase;
+  if (phase == 0 || (phase % 64 == 0 && group % 64 == 0))
+    return out;
+  if (int32_t size = commonGroup(group, phase, leastGroup))
+    splitGroups(out, size);
+  else
+    padGroups(out);
   if (Error error = out.verify())
     return std::move(error);
   return out;

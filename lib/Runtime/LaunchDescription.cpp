@@ -197,6 +197,11 @@ Error LaunchDescription::verify() const {
       activationScale != "token")
     return fieldError("activation_scale", "none, tensor or token",
                       "'" + activationScale + "'");
+  if (weightLayout != "packed" && weightLayout != "plain")
+    return fieldError("weight_layout", "packed or plain",
+                      "'" + weightLayout + "'");
+  if (columnPhase < 0)
+    return fieldError("column_phase", "at least 0", Twine(columnPhase));
   if (!table.empty() && table.size() != 16)
     return fieldError("table", "16 values or none", Twine(table.size()));
   return Error::success();
@@ -206,10 +211,10 @@ bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
     return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
                     d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
-                    d.earlyLaunch, d.activation, d.weight, d.scale,
-                    d.granularity, d.zeroPoint, d.globalScale,
-                    d.activationScale, d.table, d.output, d.hasBias, d.kDivisor,
-                    d.nDivisor, d.config, d.notes);
+                    d.earlyLaunch, d.activation, d.weight, d.weightLayout,
+                    d.columnPhase, d.scale, d.granularity, d.zeroPoint,
+                    d.globalScale, d.activationScale, d.table, d.output,
+                    d.hasBias, d.kDivisor, d.nDivisor, d.config, d.notes);
   };
   return key(*this) == key(o);
 }
@@ -238,6 +243,8 @@ json::Value LaunchDescription::toJSON() const {
                       {"early_launch", earlyLaunch},
                       {"activation", activation},
                       {"weight", weight},
+                      {"weight_layout", weightLayout},
+                      {"column_phase", columnPhase},
                       {"scale", scale},
                       {"granularity", granularity},
                       {"zero_point", zeroPoint},
@@ -386,6 +393,8 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("early_launch", d.earlyLaunch);
   reader.read("activation", d.activation);
   reader.read("weight", d.weight);
+  reader.read("weight_layout", d.weightLayout);
+  reader.read("column_phase", d.columnPhase);
   reader.read("scale", d.scale);
   reader.read("granularity", d.granularity);
   reader.read("zero_point", d.zeroPoint);

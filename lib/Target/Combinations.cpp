@@ -50,10 +50,12 @@ static std::vector<Weight> allWeights() {
 }
 
 static bool isLegal(const MatmulProblem &problem, const TargetInfo &target) {
-  llvm::Error error = checkProblem(problem, target);
+  llvm::Error error = problem.weight.verify();
+  if (!error)
+    error = checkProblem(problem, target);
   bool ok = !error;
   llvm::consumeError(std::move(error));
-  return ok && !problem.weight.verify();
+  return ok;
 }
 
 std::vector<MatmulProblem>
@@ -94,8 +96,15 @@ humming::enumerateProblems(const TargetInfo &target,
                    {GlobalScaleKind::None, GlobalScaleKind::Tensor,
                     GlobalScaleKind::Channel}) {
                 p.weight.globalScale = global;
-                if (isLegal(p, target))
-                  problems.push_back(p);
+                for (auto layout : {WeightLayout::Packed, WeightLayout::Plain})
+                  for (int32_t phase : {0, 64}) {
+                    p.weightLayout = layout;
+                    p.weight.columnPhase = phase;
+                    if (isLegal(p, target))
+                      problems.push_back(p);
+                  }
+                p.weight.columnPhase = 0;
+                p.weightLayout = WeightLayout::Packed;
               }
             }
           }
@@ -107,7 +116,7 @@ humming::enumerateProblems(const TargetInfo &target,
 }
 
 /// The attributes of a problem as text, which are what pairs are made of.
-static std::array<std::string, 7> attributesOf(const MatmulProblem &p) {
+static std::array<std::string, 9> attributesOf(const MatmulProblem &p) {
   std::string table;
   if (p.weight.table)
     table = *p.weight.table == CodeTable::nf4() ? "nf4" : "fp4";
@@ -117,13 +126,15 @@ static std::array<std::string, 7> attributesOf(const MatmulProblem &p) {
           p.weight.scale.str(),
           p.weight.granularity.str(),
           stringify(p.weight.zeroPoint).str(),
-          std::to_string(int(p.weight.globalScale))};
+          std::to_string(int(p.weight.globalScale)),
+          stringify(p.weightLayout).str(),
+          std::to_string(p.weight.columnPhase)};
 }
 
 std::vector<MatmulProblem>
 humming::coverPairs(const std::vector<MatmulProblem> &problems) {
   // Numbered values make pairs cheap to look up.
-  constexpr size_t count = std::tuple_size_v<std::array<std::string, 7>>;
+  constexpr size_t count = std::tuple_size_v<std::array<std::string, 9>>;
   std::array<std::vector<std::string>, count> names;
   std::vector<std::array<uint16_t, count>> rows;
   for (const MatmulProblem &problem : problems) {

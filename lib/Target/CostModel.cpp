@@ -93,15 +93,17 @@ struct Work {
 
 static double ceilDiv(double a, double b) { return std::ceil(a / b); }
 
-/// MMA instructions that 16 features, 8 tokens and a slab take.
-static double stepsOf(MmaKind kind) {
+/// MMA instructions that 16 features, 8 tokens and a slab take with operands of
+/// `bits` bits.
+static double stepsOf(MmaKind kind, double bits) {
   switch (kind) {
   case MmaKind::M16N8K8:
   case MmaKind::M8N8K16:
     return 8;
   case MmaKind::M16N8K16:
-  case MmaKind::Wgmma:
     return 4;
+  case MmaKind::Wgmma:
+    return bits / 4;
   case MmaKind::M16N8K32:
     return 2;
   case MmaKind::M16N8K64:
@@ -134,12 +136,16 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
   double units = config.warpN / 16;  // 16 features x 64 k
   double columns = config.warpM / 8; // MMA columns of 8 tokens
   double bits = weight.weight.bits;
-  double steps = stepsOf(config.mma);
+  double steps = stepsOf(config.mma, problem.activation.bits);
+  const bool warpgroups = config.mma == MmaKind::Wgmma;
+  const bool plain = problem.weightLayout == WeightLayout::Plain;
   int32_t group = weight.granularity.columns;
   double groups = group > 0 && group < 64 ? 64.0 / group : 1;
 
-  // The dequantization of 32 weights a lane, and the loads of their words.
-  double unit = bits / 4 + 4 * dequantInstructions(problem, native);
+  // The dequantization of 32 weights a lane, and the loads of their words; of
+  // plain weights an ldmatrix a step, or with wgmma nothing.
+  double unit = plain ? (warpgroups ? 0 : steps)
+                      : bits / 4 + 4 * dequantInstructions(problem, native);
   if (weight.zeroPoint == ZeroPointKind::Integer)
     unit += 6 * groups;
   else if (weight.zeroPoint == ZeroPointKind::Float)
@@ -154,13 +160,12 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
   case ScalePlacement::Epilogue:
     break;
   }
-  const bool warpgroups = config.mma == MmaKind::Wgmma;
   // One instruction a unit and step (and a fence, a commit and a wait a step)
   // instead of one for every column; B needs no loads.
   unit += warpgroups ? steps : steps * columns;
   double loads = warpgroups ? 0 : 2 * columns; // ldmatrix.x4, for all units
   if (warpgroups)
-    unit += 4 * steps / units;
+    unit += (plain ? 4 : 4 * steps) / units;
 
   Work work;
   work.instructions = units * unit + loads + 6;

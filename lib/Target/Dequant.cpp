@@ -56,6 +56,10 @@ llvm::Error humming::checkDequant(const QuantType &type,
   if (weight.isFloat()) {
     if (operand.isFloat() && fieldsFit(weight, operand))
       return llvm::Error::success();
+    // Twice an e2m1 is an integer.
+    if (operand == NumberFormat::signedInt(8) &&
+        weight == NumberFormat::smallFloat(2, 1))
+      return llvm::Error::success();
     return expected("float weights whose fields fit those of the operand (f16 "
                     "takes at most 4 exponent bits and e5m2, bf16 7)",
                     pair);
@@ -92,12 +96,37 @@ llvm::Error humming::checkDequant(const QuantType &type,
 
 int32_t humming::dequantExponent(const NumberFormat &weight,
                                  const NumberFormat &operand) {
+  if (operand.isInteger() && weight.isFloat())
+    return -1;
   if (operand.bits == 16 || operand.isInteger())
     return 0;
   int32_t bias = (1 << (operand.exponentBits - 1)) - 1;
   if (weight.isFloat())
     return weight == operand ? 0 : bias + 1 - (1 << (weight.exponentBits - 1));
   return bias - 1 + operand.mantissaBits;
+}
+
+int32_t humming::mantissaPosition(const NumberFormat &weight,
+                                  const NumberFormat &operand,
+                                  bool integerZeroPoints, int64_t index) {
+  int64_t mantissa = operand.mantissaBits, bits = weight.bits;
+  if (bits > mantissa || bits >= 7)
+    return 0;
+  // A plane of one bit has every register's at another place of its word, so
+  // each needs a shift of its own, unless the other plane is the one that
+  // moves. Found by search: 13 shifted words in place of 17, with three
+  // positions.
+  if (bits == 3 && mantissa == 10 && !integerZeroPoints) {
+    constexpr int32_t positions[16] = {0, 2, 0, 2, 2, 6, 6, 0,
+                                       0, 2, 0, 2, 2, 6, 6, 6};
+    return positions[index % 16];
+  }
+  // Columns of a word that one position of it serves: bits 0, b, 2b, ...
+  int64_t width = packedPlanes(unsigned(bits)).front().width;
+  int64_t columns = (mantissa - bits) / width + 1;
+  if (integerZeroPoints)
+    columns = std::min<int64_t>(columns, 2);
+  return int32_t(index % (operand.bits / width) % columns * width);
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,11 +213,18 @@ void Counter::integerToHalf(int64_t index) {
     count += operand.isF16() ? 2 : 3;
     return;
   }
-  int64_t width = planes.front().width;
-  int64_t columns = (int64_t(operand.mantissaBits) - bits) / width + 1;
-  if (type.zeroPoint == ZeroPointKind::Integer)
-    columns = std::min<int64_t>(columns, 2);
-  int64_t position = place.shift / width % columns * width;
+  if (bits == 7) {
+    // Eight words of bytes for sixteen registers: 6 prmt bring the planes
+    // together, 2 lop3 part the one-bit plane, 17 shifts and 16 lop3 join them.
+    if (seen.empty())
+      count += 6 + 2 + 17 + 16;
+    seen.insert(0);
+    positions.insert(0);
+    count += 2;
+    return;
+  }
+  int64_t position = mantissaPosition(
+      type.weight, operand, type.zeroPoint == ZeroPointKind::Integer, index);
   positions.insert(position);
   codes(index, position);
   ++count;
@@ -215,6 +251,11 @@ void Counter::floatToHalf(int64_t index) {
 
 void Counter::narrow(int64_t index) {
   const NumberFormat &weight = type.weight;
+  if (weight.isFloat() && operand.isInteger()) {
+    if (index % 2 == 0) // a word, two registers
+      count += 15;
+    return;
+  }
   if (weight.isFloat()) {
     if (weight != operand)
       fields(index);

@@ -36,6 +36,8 @@ humming::resolveFallback(const MatmulProblem &problem,
     candidate.activation = activation;
     if (activation.bits == 16)
       candidate.activationScale = ActivationScaleKind::None;
+    // Plain weights are operands of their own format only.
+    candidate.weightLayout = WeightLayout::Packed;
     candidate.deriveDivisors();
     if (llvm::Error other = checkProblem(candidate, target)) {
       llvm::consumeError(std::move(other));

@@ -60,6 +60,28 @@ humming::parseActivationScaleKind(llvm::StringRef text) {
                                  text + "'");
 }
 
+llvm::StringRef humming::stringify(WeightLayout layout) {
+  return layout == WeightLayout::Plain ? "plain" : "packed";
+}
+
+llvm::Expected<WeightLayout> humming::parseWeightLayout(llvm::StringRef text) {
+  for (WeightLayout layout : {WeightLayout::Packed, WeightLayout::Plain})
+    if (stringify(layout) == text)
+      return layout;
+  return llvm::createStringError("expected packed or plain, got '" + text +
+                                 "'");
+}
+
+bool MatmulProblem::canBePlain() const {
+  return weight.weight.bits == 8 && weight.weight == activation &&
+         weight.zeroPoint == ZeroPointKind::None && !weight.table;
+}
+
+WeightLayout MatmulProblem::naturalLayout() const {
+  return canBePlain() && kDivisor >= 16 ? WeightLayout::Plain
+                                        : WeightLayout::Packed;
+}
+
 static int32_t divisorOf(int64_t size, int64_t most) {
   // An unknown size promises nothing.
   if (size <= 0)
@@ -104,6 +126,8 @@ std::string MatmulProblem::str() const {
   if (weight.globalScale != GlobalScaleKind::None)
     os << (weight.globalScale == GlobalScaleKind::Tensor ? "/global"
                                                          : "/global-row");
+  if (weightLayout == WeightLayout::Plain)
+    os << "/plain";
   os << " x " << activation.str();
   if (activationScale != ActivationScaleKind::None)
     os << '/' << stringify(activationScale);
@@ -254,6 +278,16 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
 // Resources
 //===----------------------------------------------------------------------===//
 
+int32_t humming::groupsOfStage(const QuantType &type, int32_t blockK) {
+  int32_t group = type.granularity.columns;
+  // A group longer than the stage, or a whole row, still takes one row.
+  if (group == 0)
+    return 1;
+  int32_t whole = std::max(1, (blockK + group - 1) / group);
+  // Where stages begin inside a group, the last one goes on in the next stage.
+  return whole + (type.columnPhase % std::min(group, blockK) != 0);
+}
+
 SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
                                                const KernelConfig &config) {
   constexpr int64_t alignment = 128;
@@ -263,11 +297,7 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
   const QuantType &weight = problem.weight;
   int64_t blockN = config.blockN, blockM = config.blockM,
           blockK = config.blockK;
-  // A group longer than the stage, or a whole row, still takes one row.
-  int32_t group = weight.granularity.columns;
-  int32_t groupRows =
-      group > 0 ? int32_t(std::max<int64_t>(1, (blockK + group - 1) / group))
-                : 1;
+  int32_t groupRows = groupsOfStage(weight, config.blockK);
   int64_t scaleBytes = weight.scale.bits / 8;
 
   SharedMemoryLayout layout;
@@ -311,6 +341,11 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
     accumulators *= 2; // the partial sum of a group and the total
   int64_t packed = units * problem.weight.weight.bits; // words of one slab
   int64_t operand = units * 4;                         // one MMA step
+  // Plain weights are operands: those of a slab, or for wgmma none.
+  if (problem.weightLayout == WeightLayout::Plain) {
+    packed = 0;
+    operand = config.mma == MmaKind::Wgmma ? 0 : units * 8;
+  }
   // Two MMA steps; wgmma reads them from shared memory.
   int64_t activations = config.mma == MmaKind::Wgmma ? 0 : columns * 2 * 2;
   int64_t scales = units * 2;

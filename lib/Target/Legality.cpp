@@ -22,11 +22,14 @@
 //   P6  along K a scale belongs to a whole row, or to 16, 32 or a multiple of
 //       64 weights (a 64-wide slab holds whole groups or part of one), at least
 //       one step of the MMA (32 for 8-bit activations, 64 for 4-bit ones);
-//       along N to any number of rows; no shard begins inside a group
+//       along N to any number of rows; a shard begins with a group or a
+//       multiple of 64 weights into one
 //   P7  zero points go with unsigned weights
 //   P8  the output is f16 or bf16
 //   P9  declared divisors are 1, 2, 4 or 8 (K: up to 16 bytes of activations,
 //       at least 2) and divide the known sizes
+//   P10 plain weights are 8-bit ones of the activations' format, without zero
+//       points
 //
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
@@ -49,7 +52,8 @@
 //   L16 at most 255 registers a thread, and the block's fit the SM
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
-//       4), at most 256 tokens a warp, copy=cp.async and at least 3 stages
+//       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
+//       copy=cp.async and at least 3 stages
 //   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
 //
 //===----------------------------------------------------------------------===//
@@ -151,9 +155,14 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
                             ? "a group of " + llvm::itostr(group)
                             : "blocks of " + llvm::itostr(granularity.rows) +
                                   "x" + llvm::itostr(group));
-  if (weight.columnPhase != 0)
-    return problemError(6, "a matrix that begins with a whole group",
-                        "a phase of " + llvm::itostr(weight.columnPhase));
+  // Slabs are 64 wide, and each belongs to one group then.
+  if (weight.columnPhase != 0 && (weight.columnPhase % 64 || group % 64))
+    return problemError(6,
+                        "a shard that begins with a group or a multiple of 64 "
+                        "weights into one (regroup or pad others: alignPhase "
+                        "in Humming/Quant/QuantizedWeights.h)",
+                        "a phase of " + llvm::itostr(weight.columnPhase) +
+                            " in groups of " + llvm::itostr(group));
 
   if (!isSixteenBitFloat(problem.output))
     return problemError(8, "an output of f16 or bf16", problem.output.str());
@@ -182,6 +191,12 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
           9, Twine("a divisor of ") + d.name + " that divides " + Twine(d.size),
           Twine(d.divisor));
   }
+  if (problem.weightLayout == WeightLayout::Plain && !problem.canBePlain())
+    return problemError(10,
+                        "plain weights of 8 bits in the activations' format " +
+                            activation.str() +
+                            ", without zero points (pack others)",
+                        weight.str());
   return llvm::Error::success();
 }
 
@@ -376,10 +391,12 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   return verdict.require(
       18,
       c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy == CopyKind::CpAsync &&
-          c.stages >= 3,
+          c.stages >= 3 &&
+          (problem.activation.isFloat() || c.warpM <= 32 || c.warpM % 16 == 0),
       [&] {
         return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
-                    "tokens a warp, copy=cp.async and at least 3 stages",
+                    "tokens a warp (past 32 of s8 a multiple of 16), "
+                    "copy=cp.async and at least 3 stages",
                     str(c.warpsN()) + " warps, " + str(c.warpM) +
                         " tokens, copy=" + stringify(c.copy).str() + " and " +
                         str(c.stages) + " stages");

@@ -231,8 +231,13 @@ bool TargetInfo::supports(MmaKind kind, const NumberFormat &operand) const {
              operand == NumberFormat::smallFloat(5, 2)));
   case MmaKind::M16N8K8:
     return operand.isF16();
+  case MmaKind::Wgmma: // PTX ISA, wgmma.mma_async: .s8, .e4m3 and .e5m2 as well
+    if (operand.bits == 8)
+      return operand == NumberFormat::signedInt(8) ||
+             operand == NumberFormat::smallFloat(4, 3) ||
+             operand == NumberFormat::smallFloat(5, 2);
+    [[fallthrough]];
   case MmaKind::M16N8K16:
-  case MmaKind::Wgmma:
     return operand.isF16() || (operand.isBF16() && hasBf16Mma);
   }
   return false;

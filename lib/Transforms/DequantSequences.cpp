@@ -95,6 +95,11 @@ Value DequantSequence::merge(Value x, Value y) {
 Value DequantSequence::flipBits(Value v, int64_t m) {
   return LLVM::XOrOp::create(b, loc, v, word(m));
 }
+Value DequantSequence::select(Value condition, Value x, Value y) {
+  Value difference = LLVM::XOrOp::create(b, loc, x, y);
+  return LLVM::XOrOp::create(
+      b, loc, LLVM::AndOp::create(b, loc, difference, condition), y);
+}
 Value DequantSequence::permute(Value low, Value high, Value selector) {
   return NVVM::PermuteOp::create(b, loc, b.getI32Type(), low, high, selector,
                                  NVVM::PermuteMode::DEFAULT);

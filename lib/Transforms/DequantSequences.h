@@ -87,6 +87,8 @@ protected:
   Value mask(Value v, int64_t m);
   Value merge(Value x, Value y);
   Value flipBits(Value v, int64_t m);
+  /// Bits of x where `condition` has ones, of y elsewhere: one lop3.
+  Value select(Value condition, Value x, Value y);
   Value permute(Value low, Value high, Value selector);
   Value permute(Value low, Value high, int64_t selector) {
     return permute(low, high, word(selector));

@@ -24,12 +24,17 @@
 // *Floats to wider floats*: exponent and mantissa move right under the sign;
 // the bias makes the value smaller by a power of two.
 //
+// *e2m1 to s8*: twice the value is 0, 1, 2, 3, 4, 6, 8 or 12. prmt looks four
+// magnitudes up by three bits of four nibbles; a lane's sign bit guards the
+// subtraction of 1 from those that are to be negated: -m = ~(m - 1).
+//
 // What is too small by a power of two is paid back in f32 with the scales
 // (dequantExponent in Humming/Target/Dequant.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "DequantSequences.h"
+#include <array>
 
 using namespace mlir;
 using namespace humming;
@@ -128,6 +133,46 @@ private:
   }
 };
 
+/// e2m1 to twice its value in s8.
+class DoubledE2M1Sequence : public DequantSequence {
+public:
+  DoubledE2M1Sequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  void beginGroup(Value, Value) override {}
+  void resetUnit() override { looked.clear(); }
+
+  /// A word has two registers: the low and the high nibbles of its bytes.
+  Value buildRegister(int64_t index) override {
+    auto found = looked.find(index / 2);
+    if (found == looked.end())
+      found = looked.try_emplace(index / 2, lookUp(words[index / 2])).first;
+    return found->second[index % 2];
+  }
+
+  std::array<Value, 2> lookUp(Value w) {
+    Value codes = mask(w, 0x77777777);
+    // Magnitudes under the guard; those of bytes 0 and 1, and 2 and 3.
+    Value low = word(0x83828180), high = word(0x8c888684);
+    Value halves[2] = {permute(low, high, codes),
+                       permute(low, high, shiftRight(codes, 16))};
+    std::array<Value, 2> registers;
+    for (int64_t r = 0; r < 2; ++r) {
+      Value magnitude = permute(halves[0], halves[1], r ? 0x7531 : 0x6420);
+      Value source = r ? w : shiftLeft(w, 4);
+      Value signs = permute(source, source, 0xba98);
+      Value less =
+          LLVM::SubOp::create(b, loc, magnitude, mask(signs, 0x01010101));
+      registers[r] =
+          LLVM::XOrOp::create(b, loc, flipBits(less, 0x80808080), signs);
+    }
+    return registers;
+  }
+
+  llvm::DenseMap<int64_t, std::array<Value, 2>> looked;
+};
+
 } // namespace
 
 std::unique_ptr<DequantSequence>
@@ -147,6 +192,9 @@ humming::createNarrowSequence(OpBuilder &b, Location loc,
   }
   if (weight == operand)
     return std::make_unique<IdentitySequence>(b, loc, spec);
+  if (weight == NumberFormat::smallFloat(2, 1) &&
+      operand == NumberFormat::signedInt(8))
+    return std::make_unique<DoubledE2M1Sequence>(b, loc, spec);
   bool fits = operand.isFloat() && weight.isFloat() &&
               weight.exponentBits <= operand.exponentBits &&
               weight.mantissaBits <= operand.mantissaBits;

@@ -38,6 +38,9 @@ static LogicalResult packOperands(MatmulOp op, RewriterBase &rewriter) {
   auto layout =
       PackedLayoutAttr::get(op.getContext(), problem.activation.bits,
                             problem.weight.weight.bits, PackedRole::Weights);
+  PackedRole weights = problem.weightLayout == WeightLayout::Plain
+                           ? PackedRole::PlainWeights
+                           : PackedRole::Weights;
   auto pack = [&](OpOperand &operand, PackedRole role) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     // Folds if the operand is a constant, which may then be unused.
@@ -50,7 +53,7 @@ static LogicalResult packOperands(MatmulOp op, RewriterBase &rewriter) {
       rewriter.eraseOp(source);
   };
   rewriter.setInsertionPoint(op);
-  pack(op.getWeightsMutable(), PackedRole::Weights);
+  pack(op.getWeightsMutable(), weights);
   pack(op.getScalesMutable(), PackedRole::Scales);
   if (op.getZeroPoints())
     pack(*op.getZeroPointsMutable().begin(), PackedRole::ZeroPoints);

@@ -108,8 +108,8 @@ struct CopyLoop {
         return user->emitOpError("expected the copied tile to be used inside "
                                  "the K loop only");
       if (user != copy &&
-          !isa<LoadWeightsOp, LoadActivationsOp, LoadScalesOp, WarpgroupMmaOp>(
-              user))
+          !isa<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
+               LoadScalesOp, WarpgroupMmaOp, WarpgroupMmaTilesOp>(user))
         return user->emitOpError("expected the copied tile to be read by "
                                  "fragment loads only, and filled by one copy");
     }
@@ -321,7 +321,8 @@ void Pipeliner::run() {
     buffers.insert(copy.getDest());
   loop.walk([&](Operation *op) {
     TypeSwitch<Operation *>(op)
-        .Case<LoadWeightsOp, LoadActivationsOp, LoadScalesOp, WarpgroupMmaOp>(
+        .Case<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
+              LoadScalesOp, WarpgroupMmaOp, WarpgroupMmaTilesOp>(
             [&](auto load) {
               if (buffers.contains(load.getTile()))
                 load.getStageMutable().assign(read);

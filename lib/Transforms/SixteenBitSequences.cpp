@@ -20,6 +20,9 @@
 //   column 1   (w      & 0x00f000f0) | 0x6400_6400 = 1024 + 16 q,  * 1/16 - (64
 //   + z) column 2   (w >> 8 & 0x000f000f) | ...         as column 0
 //
+// Seven bits are three planes; their bytes are joined four codes at a time, and
+// go under the exponent by prmt as those of eight bits do.
+//
 // Signed codes have their sign bit flipped by the same lop3 and z = 2^(b-1):
 // two's complement is the unsigned code of q + 2^(b-1). Eight bits do not fit
 // bf16's mantissa; there the code alone is a number, q * 2^-133: a bf16 whose
@@ -40,6 +43,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DequantSequences.h"
+#include "Humming/Target/Dequant.h"
 #include <cmath>
 
 using namespace mlir;
@@ -178,17 +182,10 @@ private:
                : 0.0;
   }
 
-  /// Columns of a word that one position of it serves: bits 0, b, 2b, ... of
-  /// the mantissa. With loaded zero points each position costs a constant a
-  /// group.
-  int64_t columnsPerShift(int64_t width) const {
-    int64_t columns = (mantissa() - bits) / width + 1;
-    return spec.zeroPoint == ZeroPointKind::Integer
-               ? std::min<int64_t>(columns, 2)
-               : columns;
+  void resetUnit() override {
+    flipped.clear();
+    joined.clear();
   }
-
-  void resetUnit() override { flipped.clear(); }
 
   void beginZeroPoints(Value zeroPoints) override {
     for (int64_t row = 0; row < 2; ++row)
@@ -222,9 +219,13 @@ private:
       return buildWide(index, row);
     if (bits == 8)
       return add(toPair(bytesUnder(index, magicBits() >> 8)), offsetAt(row, 0));
-    Piece first = piecesOf(index).front();
-    int64_t column = first.shift / first.bits;
-    int64_t p = column % columnsPerShift(first.bits) * first.bits;
+    if (bits == 7)
+      return add(toPair(permute(sevenBits(index % 8), word(magicBits() >> 8),
+                                index < 8 ? 0x4240 : 0x4341)),
+                 offsetAt(row, 0));
+    int64_t p =
+        mantissaPosition(spec.weight, spec.operand,
+                         spec.zeroPoint == ZeroPointKind::Integer, index);
     Value magic = codesAt(index, p, lanes(magicBits() | signBit() << p));
     if (p == 0)
       return add(toPair(magic), offsetAt(row, 0));
@@ -247,6 +248,46 @@ private:
     return permute(source, word(high), 0x4040 | (2 + column) << 8 | column);
   }
 
+  /// The codes of registers i and i + 8 of seven bits, as the bytes of both
+  /// halves. Three planes a register would cost three lop3 and as many shifts;
+  /// here four codes are joined at once. Bytes i and i + 8 of the planes meet
+  /// by prmt first (a word of the nibble plane has registers 4w to 4w + 3, one
+  /// of the two-bit plane eight, that of one bit all).
+  Value sevenBits(int64_t i) {
+    auto share = [&](int64_t key, auto make) {
+      Value &value = joined[key];
+      if (!value) {
+        Value made = make();
+        joined[key] = made; // make() may have moved the entries
+        return made;
+      }
+      return value;
+    };
+    auto shifted = [&](Value v, int64_t right) {
+      return right >= 0 ? shiftRight(v, right) : shiftLeft(v, -right);
+    };
+    return share(i, [&] {
+      // Low (high) bytes of two words, alternating.
+      auto meet = [&](Value x, Value y, bool high) {
+        return permute(x, y, high ? 0x7351 : 0x6240);
+      };
+      Value nibbles = share(8 + i / 2, [&] {
+        return meet(words[i / 4], words[2 + i / 4], i / 2 % 2);
+      });
+      Value pairs =
+          share(12 + i / 4, [&] { return meet(words[4], words[5], i / 4); });
+      // Every other bit, so that the code's eighth is zero; signs flipped.
+      Value single = share(14 + i % 2, [&] {
+        int64_t every = i % 2 ? 0xaaaaaaaa : 0x55555555;
+        Value half = mask(words[6], every);
+        return isSigned() ? flipBits(half, every) : half;
+      });
+      Value six = select(word(0x0f0f0f0f), shifted(nibbles, i % 2 * 4),
+                         shifted(pairs, i % 4 * 2 - 4));
+      return select(word(0x3f3f3f3f), six, shifted(single, i - 6));
+    });
+  }
+
   /// Eight bits to bf16: (q * 2^-133) * 2^127 - z * 2^-6, times 2^6.
   Value buildWide(int64_t index, int64_t row) {
     Value &offset = minusOffset[row][0];
@@ -262,6 +303,7 @@ private:
   Value zeroWord;
   llvm::DenseMap<int64_t, Value> minusOffset[2];
   llvm::DenseMap<int64_t, Value> flipped;
+  llvm::DenseMap<int64_t, Value> joined; ///< of seven bits, by what it holds
 };
 
 //===----------------------------------------------------------------------===//
@@ -428,13 +470,6 @@ private:
       registers[r] = permute(entries[0][r / 2], entries[1][r / 2],
                              r % 2 ? 0x7632 : 0x5410);
     return registers;
-  }
-
-  /// Bits of x where `condition` has ones, of y elsewhere: one lop3.
-  Value select(Value condition, Value x, Value y) {
-    Value difference = LLVM::XOrOp::create(b, loc, x, y);
-    return LLVM::XOrOp::create(
-        b, loc, LLVM::AndOp::create(b, loc, difference, condition), y);
   }
 
   int64_t bytes[2][4] = {};

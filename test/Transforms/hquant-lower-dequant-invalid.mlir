@@ -23,8 +23,8 @@ func.func @float(%w: vector<1x4xi32>, %v: vector<1x7xi32>) {
   // expected-error @+1 {{has no sequence from e5m1 to f16}}
   %a = hquant.dequant %v {mma = #hquant.sync_mma<m16n8k16, f16>, weight = #hquant.format<e5m1>, scale = #hquant.format<f16>}
       : vector<1x7xi32> -> vector<1x4x4xi32>
-  // expected-error @+1 {{has no sequence from e2m1 to s8}}
-  %b = hquant.dequant %w {mma = #hquant.sync_mma<m16n8k32, s8>, weight = #hquant.format<e2m1>, scale = #hquant.format<f16>}
+  // expected-error @+1 {{has no sequence from e1m2 to s8}}
+  %b = hquant.dequant %w {mma = #hquant.sync_mma<m16n8k32, s8>, weight = #hquant.format<e1m2>, scale = #hquant.format<f16>}
       : vector<1x4xi32> -> vector<1x2x4xi32>
   %c = hquant.dequant %w {mma = #hquant.sync_mma<m16n8k16, f16>, weight = #hquant.format<u4>, scale = #hquant.format<f16>}
       : vector<1x4xi32> -> vector<1x4x4xi32>

@@ -69,3 +69,17 @@ func.func @shared(%x: tensor<4x64xf16>) -> (tensor<4x1xf16>, tensor<1x64xi4>) {
          : tensor<4x64xf16>, tensor<1x64xi4> -> tensor<4x1xf16>
   return %c, %w : tensor<4x1xf16>, tensor<1x64xi4>
 }
+
+// -----
+
+// Operands as they are: only the scales are packed.
+// CHECK-LABEL: func @plain
+func.func @plain(%x: tensor<?x256xf8E4M3FN>, %w: tensor<96x256xi8>, %s: tensor<96x1xf32>, %a: tensor<?xf32>) -> tensor<?x96xbf16> {
+  // CHECK: %[[W:.*]] = hquant.pack %{{.*}} : tensor<96x256xi8> -> tensor<96x256xi8, #{{.*}}>
+  // CHECK: %[[S:.*]] = hquant.pack %{{.*}} : tensor<96x1xf32> -> tensor<1x2x64xf32, #{{.*}}>
+  // CHECK: hquant.matmul %{{.*}}, %[[W]] scales(%[[S]] :
+  %c = hquant.matmul %x, %w scales(%s : tensor<96x1xf32>) activation_scales(%a : tensor<?xf32>)
+         quant_type = <e4m3, scale = f32, channel> {activation_scale = "token"}
+         : tensor<?x256xf8E4M3FN>, tensor<96x256xi8> -> tensor<?x96xbf16>
+  return %c : tensor<?x96xbf16>
+}

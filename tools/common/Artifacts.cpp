@@ -135,6 +135,11 @@ Expected<MatmulProblem> problemOf(const LaunchDescription &launch, int64_t m,
   if (!granularity)
     return granularity.takeError();
   problem.weight.granularity = *granularity;
+  problem.weight.columnPhase = launch.columnPhase;
+  Expected<WeightLayout> layout = parseWeightLayout(launch.weightLayout);
+  if (!layout)
+    return layout.takeError();
+  problem.weightLayout = *layout;
   Expected<ZeroPointKind> kind = parseZeroPointKind(launch.zeroPoint);
   if (!kind)
     return kind.takeError();

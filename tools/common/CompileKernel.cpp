@@ -47,9 +47,10 @@ static std::string problemText(const MatmulProblem &problem) {
       table += " " + utohexstr(bit_cast<uint32_t>(value));
   return (problem.activation.str() + Twine("/") +
           stringify(problem.activationScale) + " * " + problem.weight.str() +
-          table + " -> " + problem.output.str() +
-          (problem.hasBias ? " + bias" : "") + " k%" + Twine(problem.kDivisor) +
-          " n%" + Twine(problem.nDivisor))
+          " " + stringify(problem.weightLayout) + " phase " +
+          Twine(problem.weight.columnPhase) + table + " -> " +
+          problem.output.str() + (problem.hasBias ? " + bias" : "") + " k%" +
+          Twine(problem.kDivisor) + " n%" + Twine(problem.nDivisor))
       .str();
 }
 

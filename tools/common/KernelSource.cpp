@@ -166,8 +166,11 @@ KernelSource::compileFor(Shape shape, int64_t m, const QuantType *weight) {
   Expected<MatmulProblem> problem = flags.problem(shape, m);
   if (!problem)
     return problem.takeError();
-  if (weight)
+  if (weight) {
     problem->weight = *weight;
+    if (Error error = flags.setLayout(*problem))
+      return std::move(error);
+  }
 
   std::vector<std::optional<KernelConfig>> wanted;
   if (sweep > 0) {

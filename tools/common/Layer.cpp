@@ -36,10 +36,14 @@ Expected<HostLayer> packLayer(QuantizedWeights weights,
 
   HostLayer layer;
   unsigned activationBits = problem.activation.bits;
-  Expected<std::vector<uint8_t>> codes = weights.packCodes(activationBits);
-  if (!codes)
-    return codes.takeError();
-  layer.packedWeights = std::move(*codes);
+  if (problem.weightLayout == WeightLayout::Plain) {
+    layer.packedWeights = weights.codes; // a byte each, row-major
+  } else {
+    Expected<std::vector<uint8_t>> codes = weights.packCodes(activationBits);
+    if (!codes)
+      return codes.takeError();
+    layer.packedWeights = std::move(*codes);
+  }
   Expected<std::vector<uint8_t>> scales = weights.packScales();
   if (!scales)
     return scales.takeError();
@@ -123,7 +127,10 @@ KernelNumerics numericsOf(const MatmulProblem &problem,
                    : config.scale == ScalePlacement::Accumulator
                        ? ScaleSite::Accumulator
                        : ScaleSite::Epilogue;
-  numerics.mmaK = reductionOf(stringify(config.mma));
+  // wgmma, like the largest mma.sync, takes 32 bytes of K.
+  numerics.mmaK = config.mma == MmaKind::Wgmma
+                      ? 256 / problem.activation.bits
+                      : reductionOf(stringify(config.mma));
   numerics.exactAccumulation = problem.activation.isInteger();
   // The sums of 8-bit floats keep 13 bits below the largest term (measured on
   // Hopper and modelled by the emulator).

@@ -65,6 +65,11 @@ ProblemFlags::ProblemFlags()
           cl::value_desc("kind"), cl::cat(category)),
       weight("w", cl::desc("Format of the weights: u1..u8, s2..s8, eXmY"),
              cl::init("u4"), cl::value_desc("format"), cl::cat(category)),
+      layout("layout",
+             cl::desc("How the weights lie in memory: packed, plain (row-major "
+                      "8-bit weights of the activations' format) or auto: "
+                      "plain where it can be"),
+             cl::init("auto"), cl::value_desc("layout"), cl::cat(category)),
       table("table",
             cl::desc("Values that the codes stand for: nf4, fp4 or 16 numbers"),
             cl::value_desc("table"), cl::cat(category)),
@@ -74,6 +79,10 @@ ProblemFlags::ProblemFlags()
             cl::desc("Weights that share a scale: G along K, 0 = one scale per "
                      "output channel, -1 = one per tensor, NxK = blocks"),
             cl::init("128"), cl::value_desc("G"), cl::cat(category)),
+      phase("phase",
+            cl::desc("Columns of the first group that belong to the shard "
+                     "before this one"),
+            cl::init("0"), cl::value_desc("columns"), cl::cat(category)),
       zeroPoint("zero-point", cl::desc("Zero points: none, int or float"),
                 cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
       globalScale("global",
@@ -150,6 +159,12 @@ Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
   if (!granularity)
     return atFlag("group", granularity.takeError());
   problem.weight.granularity = *granularity;
+  Expected<int64_t> columns =
+      parseIntegerFlag("phase", phase, 0,
+                       granularity->columns > 0 ? granularity->columns - 1 : 0);
+  if (!columns)
+    return columns.takeError();
+  problem.weight.columnPhase = int32_t(*columns);
   Expected<ZeroPointKind> kind = parseZeroPointKind(zeroPoint);
   if (!kind)
     return atFlag("zero-point", kind.takeError());
@@ -177,7 +192,22 @@ Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
   problem.m = batchInvariant ? 0 : m;
   if (shape.n > 0 && shape.k > 0)
     problem.deriveDivisors();
+  if (Error error = setLayout(problem))
+    return std::move(error);
   return problem;
+}
+
+Error ProblemFlags::setLayout(MatmulProblem &problem) const {
+  if (layout == "auto") {
+    problem.weightLayout = problem.naturalLayout();
+    return Error::success();
+  }
+  Expected<WeightLayout> parsed = parseWeightLayout(layout);
+  if (!parsed)
+    return flagError("layout",
+                     "expected auto, packed or plain, got '" + layout + "'");
+  problem.weightLayout = *parsed;
+  return Error::success();
 }
 
 Expected<MatmulProblem> ProblemFlags::problem() const {

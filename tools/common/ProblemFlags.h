@@ -8,7 +8,8 @@
 //
 // One spelling of the problem for all tools:
 //
-//   --chip sm_90 --a bf16 --w u4 --scale bf16 --group 128
+//   --chip sm_90 --a bf16 --w u4 --layout auto|packed|plain
+//   --scale bf16 --group 128 --phase 0
 //   --zero-point none|int|float --global none|tensor|channel --table nf4|fp4
 //   --a-scale none|tensor|token --c bf16 [--bias] [--fallback]
 //   [--batch-invariant] --n N --k K [--m M,...]
@@ -45,6 +46,9 @@ public:
   llvm::Expected<MatmulProblem> problem() const;
   /// The same for a given size; derives the divisors from it.
   llvm::Expected<MatmulProblem> problem(Shape shape, int64_t m) const;
+  /// Sets the layout that `--layout` asks for, after the weights' type is
+  /// known. Error: names the flag.
+  llvm::Error setLayout(MatmulProblem &problem) const;
   /// `--chip`. Error: names the flag and the known chips.
   llvm::Expected<const TargetInfo *> target() const;
   /// `--m`, or nothing.
@@ -59,9 +63,9 @@ public:
   void setDefaultTokens(llvm::StringRef text) { defaultTokens = text.str(); }
 
   llvm::cl::OptionCategory category;
-  llvm::cl::opt<std::string> chip, activation, activationScale, weight, table,
-      scale, group, zeroPoint, globalScale, output, tokensFlag, nFlag, kFlag,
-      shapeFlag, configFlag;
+  llvm::cl::opt<std::string> chip, activation, activationScale, weight, layout,
+      table, scale, group, phase, zeroPoint, globalScale, output, tokensFlag,
+      nFlag, kFlag, shapeFlag, configFlag;
   llvm::cl::opt<bool> bias, fallback, batchInvariant;
 
 private:

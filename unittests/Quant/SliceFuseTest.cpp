@@ -77,6 +77,39 @@ TEST(Slice, CutsThroughGroupsAndBlocks) {
   expectSlices(randomWeights(type, 16, 64, 4), {0, 5, 16}, {0, 24, 64});
 }
 
+TEST(Slice, EveryCutHasAFormForKernels) {
+  // Scales and zero points of blocks too; a group of 48 has no legal part.
+  for (Granularity granularity :
+       {Granularity::group(128), Granularity::group(32), Granularity::group(48),
+        Granularity::block(16, 64)}) {
+    QuantizedWeights w =
+        randomWeights(typeOf(NumberFormat::unsignedInt(4), NumberFormat::f16(),
+                             granularity, ZeroPointKind::Integer),
+                      20, 400, 5);
+    std::vector<double> whole = dequantize(w);
+    for (int64_t cut = 1; cut < 260; cut += cut < 70 ? 1 : 31)
+      for (int32_t least : {16, 32, 64}) {
+        QuantizedWeights shard = cantFail(sliceWeights(w, 0, 20, cut, 400));
+        QuantizedWeights aligned = cantFail(alignPhase(shard, least));
+        const QuantType &type = aligned.type;
+        int32_t columns = type.granularity.columns, phase = type.columnPhase;
+        EXPECT_TRUE(phase % 64 == 0 && (phase == 0 || columns % 64 == 0));
+        ASSERT_EQ(aligned.inputs(), 400 - cut);
+        // Regrouping is preferred to a gather, where the parts are large
+        // enough.
+        if (granularity.columns == 128 && cut % 32 == 0 && least <= 32) {
+          EXPECT_TRUE(aligned.kOrder.empty());
+          EXPECT_GE(columns, 32);
+        }
+        std::vector<double> part = dequantize(aligned);
+        for (int64_t i = 0; i < 20; ++i)
+          for (int64_t j = 0; j < 400 - cut; ++j)
+            ASSERT_EQ(part[i * (400 - cut) + j], whole[i * 400 + cut + j])
+                << type.str() << " cut at " << cut;
+      }
+  }
+}
+
 TEST(Slice, ActivationOrderKeepsEveryGroup) {
   QuantizedWeights w =
       cantFail(readLayer(openFixture("minilm-gptq-actorder"),

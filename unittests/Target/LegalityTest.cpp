@@ -173,8 +173,13 @@ TEST(CheckProblem, P6Granularity) {
   p.weight.granularity = Granularity::block(128, 128);
   EXPECT_EQ(problemError(p), "");
   p.weight.columnPhase = 32;
-  EXPECT_EQ(problemError(p), "rule P6: expected a matrix that begins with a "
-                             "whole group, got a phase of 32");
+  EXPECT_EQ(problemError(p),
+            "rule P6: expected a shard that begins with a group or a multiple "
+            "of 64 weights into one (regroup or pad others: alignPhase in "
+            "Humming/Quant/QuantizedWeights.h), got a phase of 32 in groups of "
+            "128");
+  p.weight.columnPhase = 64;
+  EXPECT_EQ(problemError(p), "");
   p.weight.columnPhase = 0;
   p.weight.granularity = Granularity::perTensor();
   EXPECT_EQ(problemError(p), "");
@@ -211,6 +216,31 @@ TEST(CheckProblem, P9Divisors) {
   p.n = 0;
   p.nDivisor = 8;
   EXPECT_EQ(problemError(p), "");
+}
+
+TEST(CheckProblem, P10PlainWeights) {
+  MatmulProblem p = goodProblem();
+  p.activationScale = ActivationScaleKind::Token;
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.weightLayout = WeightLayout::Plain;
+  p.deriveDivisors();
+  EXPECT_EQ(p.naturalLayout(), WeightLayout::Plain);
+  EXPECT_EQ(problemError(p, "sm_89"), "");
+  p.weight.weight = NumberFormat::smallFloat(5, 2);
+  p.activation = NumberFormat::smallFloat(5, 2);
+  EXPECT_EQ(problemError(p, "sm_89"), "");
+  p.weight.weight = NumberFormat::unsignedInt(8);
+  p.activation = NumberFormat::signedInt(8);
+  EXPECT_EQ(problemError(p),
+            "rule P10: expected plain weights of 8 bits in the activations' "
+            "format s8, without zero points (pack others), got u8/g128/bf16");
+  p.weight.weight = NumberFormat::signedInt(8);
+  EXPECT_EQ(problemError(p), "");
+  // Shorter copies where K promises less; packed by default then.
+  p.k = 8196;
+  p.deriveDivisors();
+  EXPECT_EQ(problemError(p), "");
+  EXPECT_EQ(p.naturalLayout(), WeightLayout::Packed);
 }
 
 TEST(CheckConfig, AcceptsTheBase) { EXPECT_EQ(configError(""), ""); }

@@ -83,6 +83,17 @@ llvm::Expected<QuantizedWeights> sliceWeights(const QuantizedWeights &weights,
                                               int64_t k0, int64_t k1,
                                               int64_t align = 32);
 
+/// The same matrix in a form that kernels take (rule P6 of docs/HQuant.md): a
+/// shard that begins a multiple of 64 columns into a group of a multiple of 64
+/// stays as it is. Others get the largest group of 16, 32 or a multiple of 64
+/// columns, at least `leastGroup`, that divides group and phase, with the
+/// scales repeated; where there is none, padding columns (kOrder of -1) in
+/// place of what the group has lost, so that activations are gathered.
+/// leastGroup is 256 / A for activations of A bits. Error: weights that do not
+/// verify.
+llvm::Expected<QuantizedWeights> alignPhase(const QuantizedWeights &weights,
+                                            int32_t leastGroup = 16);
+
 /// Joins layers that share their input (q/k/v, gate/up) along N. Scales may
 /// differ from shard to shard: per-tensor scales become per-channel ones, a
 /// tensor's global scale one per row, blocks that end inside a shard groups.

@@ -60,9 +60,11 @@ struct LaunchDescription {
   /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
   /// be launched with programmatic stream serialization.
   bool earlyLaunch = false;
-  std::string activation;           ///< format of x, `bf16`
-  std::string weight;               ///< format of w, `u4`
-  std::string scale;                ///< format of the scales
+  std::string activation;              ///< format of x, `bf16`
+  std::string weight;                  ///< format of w, `u4`
+  std::string scale;                   ///< format of the scales
+  std::string weightLayout = "packed"; ///< `packed`, or `plain` row-major
+  int32_t columnPhase = 0;             ///< columns past the first group's start
   std::string granularity;          ///< `128`, `0` per channel, `-1`, `128x128`
   std::string zeroPoint;            ///< `none`, `int` or `float`
   std::string globalScale = "none"; ///< `none`, `tensor` or `channel`

@@ -42,6 +42,15 @@ struct DequantCost {
 DequantCost dequantCost(const QuantType &type, const NumberFormat &operand,
                         bool nativeConvert);
 
+/// Bit of a 16-bit operand's mantissa at which the sequences of integers put
+/// the codes of register `index` (rows g and g + 8, docs/Formats.md); what is
+/// there is brought back by a multiplication. Positions are chosen so that
+/// registers share shifted words; integer zero points cost a constant a
+/// position.
+int32_t mantissaPosition(const NumberFormat &weight,
+                         const NumberFormat &operand, bool integerZeroPoints,
+                         int64_t index);
+
 } // namespace humming
 
 #endif // HUMMING_TARGET_DEQUANT_H

@@ -39,6 +39,15 @@ llvm::StringRef stringify(ActivationScaleKind kind);
 llvm::Expected<ActivationScaleKind>
 parseActivationScaleKind(llvm::StringRef text);
 
+/// How the weights lie in memory.
+enum class WeightLayout : uint8_t {
+  Packed, ///< the packed layout of Humming/Quant/Packing.h
+  Plain,  ///< row-major [N, K], as checkpoints have it (rule P10)
+};
+llvm::StringRef stringify(WeightLayout layout);
+/// Error: "expected packed or plain, got ...".
+llvm::Expected<WeightLayout> parseWeightLayout(llvm::StringRef text);
+
 /// A dense quantized matmul: C[M,N] = X[M,K] * dequant(W[N,K])^T (+ bias[N]).
 struct MatmulProblem {
   NumberFormat activation = NumberFormat::bf16();
@@ -46,6 +55,7 @@ struct MatmulProblem {
   NumberFormat output = NumberFormat::bf16();
   bool hasBias = false;
   ActivationScaleKind activationScale = ActivationScaleKind::None;
+  WeightLayout weightLayout = WeightLayout::Packed;
   /// Sizes guide the choice; the kernel takes them as run-time arguments.
   /// m = 0 means unknown: choose for a small batch (16 tokens).
   int64_t m = 0;
@@ -61,6 +71,12 @@ struct MatmulProblem {
   /// Sets kDivisor and nDivisor to the largest power of two, at most 8, that
   /// divides k and n.
   void deriveDivisors();
+  /// Whether the weights are operands of the MMA as they are: 8-bit ones of the
+  /// activations' format, without zero points.
+  bool canBePlain() const;
+  /// Plain where that costs nothing: the weights can be, and the declared
+  /// divisor of K makes their rows whole 16-byte pieces.
+  WeightLayout naturalLayout() const;
   /// One line: `w4a16 u4/g128/bf16 x bf16 -> bf16, M=16 N=8192 K=8192`.
   std::string str() const;
 };
@@ -131,6 +147,9 @@ struct SharedMemoryLayout {
   int64_t epilogueBytes = 0; ///< overlay of the reduction and the output tile
   int64_t totalBytes = 0;
 };
+/// Groups of scales that a stage of `blockK` may touch (at least 1); a shard
+/// that begins inside a group may touch one more.
+int32_t groupsOfStage(const QuantType &type, int32_t blockK);
 SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
                                       const KernelConfig &config);
 

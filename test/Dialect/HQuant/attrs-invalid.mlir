@@ -109,3 +109,13 @@ module {
   // expected-error @+1 {{expected hquant.target on a module only}}
   func.func private @f() attributes {hquant.target = #nvvm.target<chip = "sm_80">}
 }
+
+// -----
+
+// expected-error @+1 {{expected activation_bits and weight_bits of 8 for role plain_weights, got 16 and 8}}
+module attributes {x.test = #hquant.packed_layout<activation_bits = 16, weight_bits = 8, role = plain_weights>} {}
+
+// -----
+
+// expected-error @+1 {{expected plain weights of rank 2 and i8, got rank 2 and 'i32'}}
+func.func private @plain(tensor<64x64xi32, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>>)

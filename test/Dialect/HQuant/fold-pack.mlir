@@ -102,6 +102,15 @@ func.func @huge() -> tensor<15625000x15625000x512xi32, #weights> {
   return %p : tensor<15625000x15625000x512xi32, #weights>
 }
 
+// Plain weights keep their bytes.
+// CHECK-LABEL: func @plain
+// CHECK: arith.constant dense<{{\[\[}}1, -2, 3], [4, 5, -6]]> : tensor<2x3xi8, #{{.*}}>
+func.func @plain() -> tensor<2x3xi8, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>> {
+  %w = arith.constant dense<[[1, -2, 3], [4, 5, -6]]> : tensor<2x3xi8>
+  %p = hquant.pack %w : tensor<2x3xi8> -> tensor<2x3xi8, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>>
+  return %p : tensor<2x3xi8, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>>
+}
+
 // CHECK: hquant_packed: "0x1000000001000200
 
 {-#

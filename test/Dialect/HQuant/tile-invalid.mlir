@@ -795,3 +795,33 @@ func.func @fragment_c16_integer(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c
   %d = hquant.mma %a, %b, %c steps 0 to 2 {kind = #hquant.sync_mma<m16n8k32, s8>} : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xf32>
   return
 }
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @fragment_c21(%t: !tile, %i: i32) {
+  // expected-error @+1 {{expected a fragment of type vector<Ux2x4xi32>, got 'vector<1x4x4xi32>'}}
+  %f = hquant.load_plain_weights %t unit %i slab %i {tile_rows = 64} : !tile -> vector<1x4x4xi32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @fragment_c22(%t: !tile, %i: i32) {
+  // expected-error @+1 {{expected tile_rows to be a multiple of 64, got 96}}
+  %f = hquant.load_plain_weights %t unit %i slab %i {tile_rows = 96} : !tile -> vector<1x2x4xi32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
+func.func @fragment_c22_holds(%t: !tile, %i: i32) {
+  // expected-error @+1 {{expected tile_rows from 1 to the 128 of 128 bytes that the tile holds, got 192}}
+  %f = hquant.load_plain_weights %t unit %i slab %i {tile_rows = 192} : !tile -> vector<1x2x4xi32>
+  return
+}

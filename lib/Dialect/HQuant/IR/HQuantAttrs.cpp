@@ -409,7 +409,7 @@ SmallVector<int64_t, 2> QuantTypeAttr::getScaleShape(int64_t n,
 LogicalResult
 PackedLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          unsigned activationBits, unsigned weightBits,
-                         PackedRole) {
+                         PackedRole role) {
   if (activationBits != 4 && activationBits != 8 && activationBits != 16)
     return emitError() << "expected activation_bits of 4, 8 or 16, got "
                        << activationBits;
@@ -418,12 +418,23 @@ PackedLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (weightBits > activationBits)
     return emitError() << "expected weight_bits of at most activation_bits ("
                        << activationBits << "), got " << weightBits;
+  if (role == PackedRole::PlainWeights &&
+      (activationBits != 8 || weightBits != 8))
+    return emitError() << "expected activation_bits and weight_bits of 8 for "
+                          "role plain_weights, got "
+                       << activationBits << " and " << weightBits;
   return success();
 }
 
 LogicalResult PackedLayoutAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type elementType,
     function_ref<InFlightDiagnostic()> emitError) const {
+  if (isPlain()) {
+    if (shape.size() != 2 || !elementType.isSignlessInteger(8))
+      return emitError() << "expected plain weights of rank 2 and i8, got rank "
+                         << shape.size() << " and " << elementType;
+    return success();
+  }
   if (shape.size() != 3)
     return emitError() << "expected a packed tensor of rank 3, got rank "
                        << shape.size();
@@ -450,6 +461,8 @@ LogicalResult PackedLayoutAttr::verifyEncoding(
 SmallVector<int64_t, 3>
 PackedLayoutAttr::getPackedShape(ArrayRef<int64_t> logical) const {
   assert(logical.size() == 2 && "a logical operand is a matrix");
+  if (isPlain())
+    return {logical[0], logical[1]};
   int64_t strips = divideExtent(logical[0], kStrip);
   if (isWeights())
     return {strips, divideExtent(logical[1], kSlab), getWordsPerTile()};

@@ -124,6 +124,8 @@ static Attribute foldPacking(Attribute value, RankedTensorType logical,
   std::optional<ArrayRef<uint8_t>> data = getElementData(value, storage);
   if (!data)
     return {};
+  if (layout.isPlain())
+    return buildConstant(to, *data, value);
   result.resize(*bytes);
   int64_t rows = logical.getDimSize(0), columns = logical.getDimSize(1);
   unsigned a = layout.getActivationBits(), b = layout.getWeightBits();
@@ -158,6 +160,8 @@ OpFoldResult PackOp::fold(FoldAdaptor adaptor) {
   auto unpack = getSource().getDefiningOp<UnpackOp>();
   if (!unpack || unpack.getSource().getType() != getResult().getType())
     return {};
+  if (getLayout().isPlain())
+    return OpFoldResult(unpack.getSource());
   bool noPadding = logical.getDimSize(0) % PackedLayoutAttr::kStrip == 0 &&
                    (!getLayout().isWeights() ||
                     logical.getDimSize(1) % PackedLayoutAttr::kSlab == 0);

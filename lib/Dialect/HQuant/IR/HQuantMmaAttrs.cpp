@@ -111,9 +111,17 @@ void WarpgroupMmaAttr::print(AsmPrinter &printer) const {
 LogicalResult
 WarpgroupMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          int64_t tokens, NumberFormat operand) {
-  if (!operand.isF16() && !operand.isBF16())
-    return emitError() << "expected mma operands of f16 or bf16, got "
+  const bool isS8 = operand == NumberFormat::signedInt(8);
+  if (!operand.isF16() && !operand.isBF16() && !isS8 &&
+      operand != NumberFormat::smallFloat(4, 3) &&
+      operand != NumberFormat::smallFloat(5, 2))
+    return emitError() << "expected mma operands of f16, bf16, e4m3, e5m2 or "
+                          "s8, got "
                        << operand.str();
+  // PTX ISA, "Matrix Shape" of wgmma: integers have fewer widths.
+  if (isS8 && tokens > 32 && tokens % 16 != 0)
+    return emitError()
+           << "expected a multiple of 16 tokens past 32 for s8, got " << tokens;
   if (tokens < 8 || tokens > 256 || tokens % 8 != 0)
     return emitError() << "expected a multiple of 8 tokens, at most 256, got "
                        << tokens;
@@ -131,34 +139,47 @@ int64_t WarpgroupMmaAttr::getNumARegisters() const { return 4; }
 int64_t WarpgroupMmaAttr::getNumBRegisters() const { return 0; }
 int64_t WarpgroupMmaAttr::getNumAccumulators() const { return getTokens() / 2; }
 
-/// `b` is the descriptor of the step's tile; `c` the accumulators, or nothing
-/// to start from zero. The result is in flight until the group is waited for.
+/// `a` is the step's registers or the descriptor of its tile, `b` the
+/// descriptor of the step's tile; `c` the accumulators, or nothing to start
+/// from zero. The result is in flight until the group is waited for.
 SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                                ValueRange a, ValueRange b,
                                                ValueRange c) const {
   int64_t count = getNumAccumulators();
+  const bool isInteger = getOperand().isInteger();
+  const bool fromTile = a.size() == 1;
   std::string name = getOperand().str();
   std::string text = "wgmma.mma_async.sync.aligned.m64n" +
-                     std::to_string(getTokens()) + "k16.f32." + name + "." +
-                     name + " {";
+                     std::to_string(getTokens()) + "k" +
+                     std::to_string(getDepth()) +
+                     (isInteger ? ".s32." : ".f32.") + name + "." + name + " {";
   std::string constraints;
   for (int64_t i = 0; i < count; ++i) {
     text += (i ? ", $" : "$") + std::to_string(i);
-    constraints += "=f,";
+    constraints += isInteger ? "=r," : "=f,";
   }
-  text += "}, {";
-  for (int64_t i = 0; i < 4; ++i)
+  text += fromTile ? "}, " : "}, {";
+  for (int64_t i = 0; i < int64_t(a.size()); ++i)
     text += (i ? ", $" : "$") + std::to_string(count + i);
-  text += "}, $" + std::to_string(count + 4);
-  text += c.empty() ? ", 0, 1, 1, 0;" : ", 1, 1, 1, 0;";
-  constraints += "r,r,r,r,l";
+  text += (fromTile ? ", $" : "}, $") + std::to_string(count + a.size());
+  // scale-d; of floats the signs of both operands; of 16-bit ones whether they
+  // are transposed (A only from memory).
+  text += c.empty() ? ", 0" : ", 1";
+  if (!isInteger)
+    text += ", 1, 1";
+  if (getOperand().bits == 16)
+    text += fromTile ? ", 0, 0" : ", 0";
+  text += ";";
+  constraints += fromTile ? "l,l" : "r,r,r,r,l";
   SmallVector<Value> operands(a);
   operands.append(b.begin(), b.end());
   for (int64_t i = 0; i < int64_t(c.size()); ++i)
     constraints += "," + std::to_string(i);
   operands.append(c.begin(), c.end());
   Type resultType = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(count, builder.getF32Type()));
+      builder.getContext(),
+      SmallVector<Type>(count, isInteger ? Type(builder.getI32Type())
+                                         : Type(builder.getF32Type())));
   Value d = LLVM::InlineAsmOp::create(
                 builder, loc, resultType, operands, text, constraints,
                 /*has_side_effects=*/true, /*is_align_stack=*/false,

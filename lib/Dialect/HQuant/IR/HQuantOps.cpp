@@ -133,12 +133,15 @@ int64_t MatmulOp::getN() {
   int64_t n = getTensor(getResult()).getDimSize(1);
   if (Value bias = getBias())
     n = refine(n, getTensor(bias).getDimSize(0));
-  return isPacked() ? n : refine(n, getTensor(getWeights()).getDimSize(0));
+  // Packed words have forgotten the extents before padding.
+  bool known = getTensor(getWeights()).getRank() == 2;
+  return known ? refine(n, getTensor(getWeights()).getDimSize(0)) : n;
 }
 
 int64_t MatmulOp::getK() {
   int64_t k = getTensor(getActivations()).getDimSize(1);
-  return isPacked() ? k : refine(k, getTensor(getWeights()).getDimSize(1));
+  bool known = getTensor(getWeights()).getRank() == 2;
+  return known ? refine(k, getTensor(getWeights()).getDimSize(1)) : k;
 }
 
 NumberFormat MatmulOp::getActivationFormat() {
@@ -167,6 +170,11 @@ MatmulProblem MatmulOp::getProblem() {
   problem.n = known(getN());
   problem.k = known(getK());
   problem.deriveDivisors();
+  PackedLayoutAttr layout = PackedLayoutAttr::of(getWeights().getType());
+  if (!layout)
+    problem.weightLayout = problem.naturalLayout();
+  else if (layout.isPlain())
+    problem.weightLayout = WeightLayout::Plain;
   return problem;
 }
 
@@ -202,9 +210,13 @@ LogicalResult MatmulOp::verify() {
     operands.emplace_back("zero points", getZeroPoints());
   for (auto [index, operand] : llvm::enumerate(operands)) {
     RankedTensorType type = getTensor(operand.second);
-    Attribute expected =
-        layout ? layout.withRole(PackedRole(index)) : PackedLayoutAttr();
-    if (type.getEncoding() != expected || type.getRank() != (layout ? 3 : 2)) {
+    Attribute expected;
+    if (layout)
+      expected = layout.isPlain() && index == 0
+                     ? layout
+                     : layout.withRole(PackedRole(index));
+    int64_t rank = layout && !(layout.isPlain() && index == 0) ? 3 : 2;
+    if (type.getEncoding() != expected || type.getRank() != rank) {
       InFlightDiagnostic diag = emitOpError()
                                 << "expected " << operand.first << " ";
       if (expected)
@@ -222,6 +234,11 @@ LogicalResult MatmulOp::verify() {
                          << x.getElementTypeBitWidth() << ", weight_bits = "
                          << unsigned(getQuantType().getWeightFormat().bits)
                          << ", got " << layout;
+  // matmul_c19
+  if (layout && layout.isPlain() && !getProblem().canBePlain())
+    return emitOpError() << "expected plain weights of the activations' format "
+                            "and without zero points, got "
+                         << getQuantType() << " with activations of " << xType;
   // matmul_c6
   Type codeType = getQuantType().getCodeType();
   if (!layout && w.getElementType() != codeType)
@@ -352,7 +369,7 @@ static LogicalResult verifyPacking(Operation *op, RankedTensorType logical,
   Type code = IntegerType::get(op->getContext(), layout.getWeightBits());
   bool isCode = type == code;
   bool isFloat = isa<FloatType>(type);
-  if (layout.isWeights() && !isCode)
+  if ((layout.isWeights() || layout.isPlain()) && !isCode)
     return op->emitOpError() << "expected a " << logicalName << " of " << code
                              << " with weight_bits = " << layout.getWeightBits()
                              << ", got " << type;

@@ -229,6 +229,24 @@ LogicalResult LoadWeightsOp::verify() {
                      kStripRows * kSlabDepth * type.getDimSize(1) / 8);
 }
 
+LogicalResult LoadPlainWeightsOp::verify() {
+  if (failed(verifySource(*this)))
+    return failure();
+  VectorType type = getVector(getFragment());
+  // fragment_c21
+  if (type.getRank() != 3 || type.getDimSize(1) != 2 || type.getDimSize(2) != 4)
+    return emitOpError("expected a fragment of type vector<Ux2x4xi32>, got ")
+           << type;
+  if (failed(verifyUnits(*this, type.getDimSize(0))))
+    return failure();
+  // fragment_c22
+  int64_t rows = getTileRows();
+  if (rows <= 0 || rows % 64 != 0)
+    return emitOpError("expected tile_rows to be a multiple of 64, got ")
+           << rows;
+  return verifyHolds(*this, getTile(), "tile_rows", rows, 128);
+}
+
 LogicalResult LoadActivationsOp::verify() {
   VectorType type = getVector(getFragment());
   if (failed(verifySource(*this)))
@@ -357,17 +375,69 @@ static LogicalResult verifyUnitStride(Operation *op, int64_t stride) {
   return success();
 }
 
+/// warpgroup_c1: sums of integers are i32, others f32.
+static LogicalResult verifyWarpgroupSums(Operation *op, VectorType acc,
+                                         WarpgroupMmaAttr kind) {
+  MLIRContext *context = op->getContext();
+  Type element = kind.getOperandFormat().isInteger()
+                     ? Type(IntegerType::get(context, 32))
+                     : Type(Float32Type::get(context));
+  return expectType(op, "accumulators", acc,
+                    {acc.getDimSize(0), kind.getTokens() / 8, 4}, element);
+}
+
+/// warpgroup_c4
+static LogicalResult verifyTokenRows(Operation *op, int64_t rows,
+                                     WarpgroupMmaAttr kind) {
+  if (rows % 8 != 0 || rows < kind.getTokens() || rows > 65536)
+    return op->emitOpError("expected tile_rows to be a multiple of 8 and at "
+                           "least ")
+           << kind.getTokens() << ", got " << rows;
+  return success();
+}
+
+LogicalResult WarpgroupMmaTilesOp::verify() {
+  for (Value tile : {getWeights(), getTile()}) {
+    auto type = cast<MemRefType>(tile.getType());
+    int64_t rank = getStage() ? 2 : 1;
+    if (type.getRank() != rank)
+      return emitOpError("expected tiles of rank ")
+             << rank << (rank == 2 ? " with" : " without") << " a stage, got "
+             << type;
+  }
+  VectorType acc = getVector(getAccumulators());
+  WarpgroupMmaAttr kind = getKind();
+  if (failed(verifyWarpgroupSums(*this, acc, kind)))
+    return failure();
+  // warpgroup_c6
+  if (kind.getOperandFormat().bits != 8)
+    return emitOpError("expected operands of 8 bits, got ")
+           << kind.getOperandFormat().str();
+  // warpgroup_c7
+  int64_t steps = kSlabDepth / kind.getStepDepth();
+  int64_t first = getFirstStep(), last = getLastStep();
+  if (first < 0 || first >= last || last > steps)
+    return emitOpError("expected steps within 0 to ")
+           << steps << ", got " << first << " to " << last;
+  if (failed(verifyTokenRows(*this, getTileRows(), kind)))
+    return failure();
+  // warpgroup_c8
+  int64_t rows = getWeightRows();
+  if (rows <= 0 || rows % 64 != 0 || rows < 64 * acc.getDimSize(0))
+    return emitOpError("expected weight_rows to be a multiple of 64 and at "
+                       "least ")
+           << 64 * acc.getDimSize(0) << ", got " << rows;
+  return verifyHolds(*this, getWeights(), "weight_rows", rows, 128);
+}
+
 LogicalResult WarpgroupMmaOp::verify() {
   if (failed(verifySource(*this)))
     return failure();
   VectorType acc = getVector(getAccumulators());
   WarpgroupMmaAttr kind = getKind();
   int64_t steps = kSlabDepth / kind.getStepDepth();
-  Type f32 = Float32Type::get(getContext());
   Type i32 = IntegerType::get(getContext(), 32);
-  // warpgroup_c1
-  if (failed(expectType(*this, "accumulators", acc,
-                        {acc.getDimSize(0), kind.getTokens() / 8, 4}, f32)))
+  if (failed(verifyWarpgroupSums(*this, acc, kind)))
     return failure();
   // warpgroup_c2
   if (failed(expectType(*this, "a", getA().getType(),
@@ -378,12 +448,7 @@ LogicalResult WarpgroupMmaOp::verify() {
   if (step < 0 || step >= steps)
     return emitOpError("expected a step from 0 to ")
            << steps - 1 << ", got " << step;
-  // warpgroup_c4
-  int64_t rows = getTileRows();
-  if (rows % 8 != 0 || rows < kind.getTokens() || rows > 65536)
-    return emitOpError("expected tile_rows to be a multiple of 8 and at least ")
-           << kind.getTokens() << ", got " << rows;
-  return success();
+  return verifyTokenRows(*this, getTileRows(), kind);
 }
 
 /// Scales that are converted to f32.

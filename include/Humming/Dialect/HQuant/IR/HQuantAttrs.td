@@ -126,7 +126,8 @@ def HQuant_QuantTypeAttr : HQuant_Attr<"QuantType", "quant_type"> {
 def HQuant_PackedRole : I32EnumAttr<"PackedRole", "what a packed tensor holds", [
     I32EnumAttrCase<"Weights", 0, "weights">,
     I32EnumAttrCase<"Scales", 1, "scales">,
-    I32EnumAttrCase<"ZeroPoints", 2, "zero_points">]> {
+    I32EnumAttrCase<"ZeroPoints", 2, "zero_points">,
+    I32EnumAttrCase<"PlainWeights", 3, "plain_weights">]> {
   let cppNamespace = "::humming::hquant";
   let genSpecializedAttr = 0;
 }
@@ -143,6 +144,10 @@ def HQuant_PackedLayoutAttr : HQuant_Attr<"PackedLayout", "packed_layout",
     | `weights`     | `[N, K]`    | `[ceil(N/64), ceil(K/64), 128*b]` of `i32` |
     | `scales`      | `[N, G]`    | `[G, ceil(N/64), 64]` of the scale's type |
     | `zero_points` | `[N, G]`    | the same, of `i8` or of the scale's type  |
+    | `plain_weights` | `[N, K]`  | `[N, K]` of `i8`, as the checkpoint has it |
+
+    `plain_weights` are for 8-bit weights of the activations' own format, which need
+    no dequantization and so no repacking.
 
     `docs/HQuant.md` has the order of bits inside a word.
 
@@ -161,10 +166,12 @@ def HQuant_PackedLayoutAttr : HQuant_Attr<"PackedLayout", "packed_layout",
     static constexpr int64_t kSlab = 64;
 
     bool isWeights() const { return getRole() == PackedRole::Weights; }
+    bool isPlain() const { return getRole() == PackedRole::PlainWeights; }
     /// 32-bit words of one 64 x 64 tile of codes.
     int64_t getWordsPerTile() const { return 128 * int64_t(getWeightBits()); }
     /// The packed shape of a logical [rows, columns] operand: [N, K] weights
     /// or [N, G] scales and zero points. Dynamic extents stay dynamic.
+    /// Rank 2 for plain weights, else 3.
     ::llvm::SmallVector<int64_t, 3> getPackedShape(::llvm::ArrayRef<int64_t> logical) const;
     /// The packed element type of a logical one: i32 for weights, i8 for
     /// integer zero points, the same type otherwise.

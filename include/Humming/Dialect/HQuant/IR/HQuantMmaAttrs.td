@@ -39,12 +39,13 @@ def HQuant_SyncMmaAttr : AttrDef<HQuant_Dialect, "SyncMma", [
 def HQuant_WarpgroupMmaAttr : AttrDef<HQuant_Dialect, "WarpgroupMma", [
     DeclareAttrInterfaceMethods<HQuant_MmaAttrInterface>]> {
   let mnemonic = "warpgroup_mma";
-  let summary = "wgmma m64nNk16 with weights in registers and f32 accumulators";
+  let summary = "wgmma m64nNk16 or m64nNk32 with f32 or s32 accumulators";
   let description = [{
     `#hquant.warpgroup_mma<128, bf16>`: 64 features (16 a warp of four) by 128 tokens
-    (a multiple of 8, at most 256) by 16, operands `f16` or `bf16`. A is the register
-    fragment of the step, B a K-major tile in shared memory with 128-byte swizzle.
-    The instruction is asynchronous: see `hquant.warpgroup_mma`.
+    (a multiple of 8, of 16 past 32 for `s8`, at most 256) by 32 bytes of K: 16 of
+    `f16` or `bf16`, 32 of `e4m3`, `e5m2` or `s8`. A is the register fragment of the
+    step, or like B a K-major tile in shared memory with 128-byte swizzle. The
+    instruction is asynchronous: see `hquant.warpgroup_mma`. Sums of `s8` are s32.
   }];
   let parameters = (ins "int64_t":$tokens, "::humming::NumberFormat":$operand);
   let hasCustomAssemblyFormat = 1;

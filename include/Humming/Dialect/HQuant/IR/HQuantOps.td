@@ -119,7 +119,8 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
   let extraClassDeclaration = [{
     /// The format of the activations' element type.
     ::humming::NumberFormat getActivationFormat();
-    /// Whether weights, scales and zero points are in the packed layout.
+    /// Whether weights, scales and zero points are in the packed layout, or the
+    /// weights plain and the scales packed.
     bool isPacked();
     /// M, N and K as far as the types tell; ShapedType::kDynamic otherwise.
     int64_t getM();
@@ -176,7 +177,7 @@ def HQuant_PackOp : HQuant_Op<"pack", [Pure]> {
     scales or zero points, into the order of the result's
     `#hquant.packed_layout`. Padding (up to multiples of 64) is code 0 and
     scale 0. Folds on constants, so a checkpoint that is in the module is packed
-    at compile time.
+    at compile time. To the role `plain_weights` it is the identity.
 
     ```mlir
     %p = hquant.pack %w : tensor<4096x4096xi4> -> tensor<64x64x512xi32,
@@ -186,7 +187,7 @@ def HQuant_PackOp : HQuant_Op<"pack", [Pure]> {
   let arguments = (ins
     TensorRankOf<[AnyFloat, AnySignlessInteger], [2]>:$source);
   let results = (outs
-    TensorRankOf<[AnyFloat, AnySignlessInteger], [3]>:$result);
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [2, 3]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -208,7 +209,7 @@ def HQuant_UnpackOp : HQuant_Op<"unpack", [Pure]> {
     ```
   }];
   let arguments = (ins
-    TensorRankOf<[AnyFloat, AnySignlessInteger], [3]>:$source);
+    TensorRankOf<[AnyFloat, AnySignlessInteger], [2, 3]>:$source);
   let results = (outs
     TensorRankOf<[AnyFloat, AnySignlessInteger], [2]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";

@@ -10,7 +10,9 @@
 // or a lane does between the operator stage and NVVM:
 //
 //   block-collective   copy_tile, fetch_tile, put_tile, reduce_blocks, store_tile
-//   warp-collective    load_weights, load_activations, load_scales, mma
+//   warp-collective    load_weights, load_plain_weights, load_activations,
+//                      load_scales, mma
+//   warpgroup          warpgroup_mma, warpgroup_mma_tiles, warpgroup_wait
 //   lane-local         dequant, scale_accumulate, scale_rows, add_rows
 //
 // A fragment is a vector of 32-bit registers (i32) or accumulators (f32) of one
@@ -87,6 +89,7 @@ defvar HQuant_copyText = [{
     | packed weights | strip x slab | 512 b | no |
     | packed scales, zero points | group x strip | 128 or 64 | no |
     | activations | token x k | 2 | yes |
+    | plain weights | feature x k | 1 | yes |
 
     Without `swizzle` the tile is row-major. With it the tile is a sequence of
     panels of 128 bytes of a row: byte x of row r stands at
@@ -226,6 +229,24 @@ def HQuant_LoadWeightsOp : HQuant_TileOp<"load_weights", [
   let hasVerifier = 1;
 }
 
+def HQuant_LoadPlainWeightsOp : HQuant_TileOp<"load_plain_weights", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "load the A fragment of one K slab of plain weights by ldmatrix";
+  let description = [{
+    Reads, for U units of 16 rows from unit `unit`, slab `slab` of a swizzled tile of
+    `tile_rows` features. The weights are operands of the MMA as they are: 8-bit ones
+    of the activations' format.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
+      I32:$unit, I32:$slab, I64Attr:$tile_rows);
+  let results = (outs HQuant_Words:$fragment);
+  let assemblyFormat = [{
+    $tile (`[` $stage^ `]`)? `unit` $unit `slab` $slab attr-dict `:` type($tile)
+    `->` type($fragment)
+  }];
+  let hasVerifier = 1;
+}
+
 def HQuant_LoadActivationsOp : HQuant_TileOp<"load_activations", [
     MemoryEffects<[MemRead]>]> {
   let summary = "load the B fragment of one K slab by ldmatrix";
@@ -328,12 +349,37 @@ def HQuant_WarpgroupMmaOp : HQuant_TileOp<"warpgroup_mma", [
   }];
   let arguments = (ins HQuant_Words:$a, HQuant_WorkgroupBytes:$tile,
       Optional<I32>:$stage, I32:$token, I32:$slab,
-      HQuant_Accumulators:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
+      HQuant_Sums:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
       I64Attr:$step, I64Attr:$tile_rows, UnitAttr:$zero);
-  let results = (outs HQuant_Accumulators:$result);
+  let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
     $a `,` $tile (`[` $stage^ `]`)? `token` $token `slab` $slab `step` $step `,`
     $accumulators attr-dict `:` type($a) `,` type($tile) `,` type($accumulators)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_WarpgroupMmaTilesOp : HQuant_TileOp<"warpgroup_mma_tiles", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "start the multiplication of steps by a warpgroup, both operands from shared memory";
+  let description = [{
+    Like `warpgroup_mma` for steps `first_step` to `last_step` (exclusive) of slab
+    `slab` as one asynchronous group, with plain weights in a swizzled tile of
+    `weight_rows` features. `unit` is the first unit (of 16 features) of the warp; the
+    warpgroup multiplies the 64 features that hold it and the U - 1 blocks of 64 after
+    them. Only the accumulators are in flight until `warpgroup_wait`.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$weights, HQuant_WorkgroupBytes:$tile,
+      Optional<I32>:$stage, I32:$unit, I32:$token, I32:$slab,
+      HQuant_Sums:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
+      I64Attr:$first_step, I64Attr:$last_step, I64Attr:$weight_rows,
+      I64Attr:$tile_rows, UnitAttr:$zero);
+  let results = (outs HQuant_Sums:$result);
+  let assemblyFormat = [{
+    $weights `,` $tile (`[` $stage^ `]`)? `unit` $unit `token` $token `slab` $slab
+    `steps` $first_step `to` $last_step `,` $accumulators attr-dict `:`
+    type($weights) `,` type($tile) `,` type($accumulators)
   }];
   let hasVerifier = 1;
 }
@@ -346,9 +392,9 @@ def HQuant_WarpgroupWaitOp : HQuant_TileOp<"warpgroup_wait", [
     The result may be read only where `pending` is 0; else it is still in flight and
     may only be handed to the next `warpgroup_mma`.
   }];
-  let arguments = (ins HQuant_Accumulators:$accumulators,
+  let arguments = (ins HQuant_Sums:$accumulators,
       ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
-  let results = (outs HQuant_Accumulators:$result);
+  let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
     $accumulators `pending` $pending attr-dict `:` type($accumulators)
   }];
