@@ -64,6 +64,13 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
   size_t wanted = m > 64 ? 4 : 3;
   if (blockMs.size() > wanted)
     blockMs.erase(blockMs.begin(), blockMs.end() - wanted);
+  // Between 128 and 256 a warpgroup's MMA has more shapes. They are worth it
+  // where they pad less: with them 257 tokens cost 288, not 384.
+  auto padded = [m = m](int32_t size) { return std::ceil(m / size) * size; };
+  if (warpgroups)
+    for (int32_t size : {144, 192})
+      if (m > 128 && padded(size) < std::min(padded(128), padded(256)))
+        blockMs.push_back(size);
 
   llvm::SmallVector<ScalePlacement, 2> placements;
   if (problem.weight.granularity.columns == 0) {
@@ -119,6 +126,9 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
                            : warpM > 64 || (warpM < blockM && warpM < 32))
               continue;
             if (warpgroups && c.warpsN() % 4 != 0)
+              continue;
+            // Not measured with more warps, which have half the registers.
+            if ((blockM == 144 || blockM == 192) && c.warpsN() > 8)
               continue;
             for (int32_t warpsK : {1, 2, 4, 8}) {
               c.warpsK = warpsK;

@@ -331,6 +331,38 @@ int64_t humming::predictSharedMemory(const MatmulProblem &problem,
   return layoutSharedMemory(problem, config).totalBytes;
 }
 
+/// What the sum of the parts misses. Each case is a config that ptxas 13.0 gave
+/// 255 registers and spills of 4 to 120 bytes (AssembleChoicesTest), next to
+/// one that it did not; a config that might spill is no candidate.
+static int64_t registersOfTemporaries(const MatmulProblem &problem,
+                                      const KernelConfig &config) {
+  const QuantType &weight = problem.weight;
+  int64_t units = config.warpN / 16, columns = config.warpM / 8;
+  bool warpgroups = config.mma == MmaKind::Wgmma;
+  int64_t extra = 0;
+  // Floats without an instruction that converts them, and tables: masks and
+  // halves of several registers at once; wgmma keeps two steps of operands.
+  bool bySequence = (weight.weight.isFloat() && weight.weight.bits < 8) ||
+                    weight.table.has_value();
+  if (bySequence)
+    extra += warpgroups ? 80 : 72;
+  // Several scales of a slab.
+  if (int32_t group = weight.granularity.columns; group > 0 && group < 64)
+    extra += units * 2 * (64 / group - 1);
+  if (!warpgroups && units * columns >= 32) {
+    // Warp tiles of 64 x 64 have 240 registers without anything else.
+    if (config.warpsM() > 1)
+      extra += 16;
+    if (weight.zeroPoint != ZeroPointKind::None)
+      extra += 8;
+  }
+  // A group that ends inside an unrolled stage of four slabs.
+  if (!warpgroups && config.scale == ScalePlacement::Accumulator &&
+      units * columns >= 16 && config.blockK / 64 / config.warpsK >= 4)
+    extra += 36;
+  return extra;
+}
+
 int32_t humming::predictRegisters(const MatmulProblem &problem,
                                   const KernelConfig &config) {
   // A unit is 16 features x 64 k: one m16 row of MMA instructions.
@@ -365,7 +397,7 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
     int64_t stage = layoutSharedMemory(problem, config).stageBytes;
     copies = (stage + 4 * threads - 1) / (4 * threads);
   }
-  int64_t sum =
-      base + accumulators + packed + operand + activations + scales + copies;
+  int64_t sum = base + accumulators + packed + operand + activations + scales +
+                copies + registersOfTemporaries(problem, config);
   return int32_t(std::min<int64_t>(sum, INT32_MAX));
 }

@@ -132,8 +132,8 @@ KernelNumerics numericsOf(const MatmulProblem &problem,
                       ? 256 / problem.activation.bits
                       : reductionOf(stringify(config.mma));
   numerics.exactAccumulation = problem.activation.isInteger();
-  // The sums of 8-bit floats keep 13 bits below the largest term (measured on
-  // Hopper and modelled by the emulator).
+  // The sums of 8-bit floats keep 13 bits below the largest term, on Ada as on
+  // Hopper (sources in lib/Quant/Reference.cpp); the emulator models it.
   if (problem.activation.isFloat() && problem.activation.bits == 8)
     numerics.accumulator.mantissaBits = 13;
   numerics.warpsK = config.warpsK;

@@ -18,7 +18,6 @@
 #include "Humming/Target/KernelConfig.h"
 #include "llvm/ADT/StringRef.h"
 #include "gtest/gtest.h"
-#include <iostream>
 #include <set>
 
 using namespace humming;
@@ -113,7 +112,7 @@ TEST_P(AssembleChoices, NoSpillsAndNoSerializedWarpgroupMMAs) {
             problem, chooseConfig(problem, target, 1)->front().config)) +
         " registers, took " + std::to_string(kernel.usage.registers) + ")";
     EXPECT_EQ(kernel.usage.spillStoreBytes, 0) << what;
-    if (std::getenv("CHK_PRINT")) std::cerr << "REG " << kernel.usage.spillStoreBytes << " " << what << "\n";
+    EXPECT_EQ(kernel.usage.spillLoadBytes, 0) << what;
     for (const std::string &warning : kernel.warnings)
       ADD_FAILURE() << what << ": " << warning;
   }

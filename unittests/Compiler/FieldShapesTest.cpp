@@ -127,6 +127,48 @@ TEST(FieldShapes, ShardsThatBeginInsideABlockOfRows) {
   }
 }
 
+/// Every shard along K, brought into the form that kernels take, gives what its
+/// own columns say; SliceFuseTest adds the shards up.
+void expectShardsOfInputs(const MatmulProblem &whole, int64_t step,
+                          llvm::StringRef chip, int64_t m) {
+  QuantizedWeights all = randomWeights(whole.weight, whole.n, whole.k, 4);
+  for (int64_t begin = 0; begin < whole.k; begin += step) {
+    QuantizedWeights shard =
+        llvm::cantFail(sliceWeights(all, 0, whole.n, begin, begin + step));
+    QuantizedWeights aligned =
+        llvm::cantFail(alignPhase(shard, 256 / whole.activation.bits));
+    MatmulProblem problem = whole;
+    problem.k = aligned.k;
+    problem.weight = aligned.type;
+    problem.deriveDivisors();
+    KernelArtifacts kernel = compileFor(problem, chip);
+    HostLayer layer = llvm::cantFail(packLayer(aligned, problem));
+    std::unique_ptr<Executor> executor = createEmulatorExecutor();
+    llvm::cantFail(executor->load(kernel));
+    CheckReport report = llvm::cantFail(
+        runAndCheck(*executor, kernel, layer, m, CheckOptions()));
+    EXPECT_TRUE(report.ok) << chip.str() << ", columns from " << begin << ", "
+                           << aligned.type.str() << ": " << report.detail;
+  }
+}
+
+// HB-56: K of 7392 = 57 * 128 + 96 a rank: the shards begin 0, 96, 64 and 32
+// columns into a group, as those of 224 = 128 + 96 do.
+TEST(FieldShapes, ShardsThatBeginInsideAGroup) {
+  MatmulProblem whole =
+      problemOf("bf16", "u4", "bf16", Granularity::group(128), 4, 128, 896);
+  for (const char *chip : {"sm_80", "sm_90a"})
+    expectShardsOfInputs(whole, 224, chip, 4);
+}
+
+// HB-61: eight ranks of 64 columns each; ranks 2r and 2r + 1 share a block.
+TEST(FieldShapes, ShardsSmallerThanABlock) {
+  MatmulProblem whole = problemOf("e4m3", "e4m3", "f32",
+                                  Granularity::block(128, 128), 3, 128, 512);
+  for (const char *chip : {"sm_89", "sm_90a"})
+    expectShardsOfInputs(whole, 64, chip, 3);
+}
+
 // HB-34: every M below 8, with guards right behind exactly M rows.
 TEST(FieldShapes, FewTokens) {
   MatmulProblem problem =

@@ -170,7 +170,8 @@ TEST(Chooser, RefusesWhatTheTargetCannotRun) {
 // of 16 rows) or another wave; there the padded work grows by at most 32/48.
 // One token less never costs more than rounding and a change of tile.
 TEST(Chooser, NoCliffsBetweenNeighbours) {
-  for (llvm::StringRef chip : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}) {
+  for (llvm::StringRef chip :
+       {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
     const TargetInfo &t = target(chip);
     const std::pair<int64_t, int64_t> shapes[] = {{8192, 8192}, {1000, 1048}};
     for (auto [n, k] : shapes) {
@@ -184,6 +185,57 @@ TEST(Chooser, NoCliffsBetweenNeighbours) {
               << chip.str() << " N=" << n << " K=" << k << " M=" << m;
         }
         previous = now;
+      }
+    }
+  }
+}
+
+// The same for large M, around each power of two, in other shapes and formats:
+// one token more costs at most half a wave more. (4096 x 4096, e4m3: 1024
+// tokens are 128 blocks of 128 x 256 on 132 SMs, 1025 are 160, of which a
+// second wave takes 28; smaller tiles bring it down to 1.49.)
+TEST(Chooser, NoCliffsAtLargeM) {
+  struct Format {
+    const char *activation, *weight, *scale;
+    Granularity granularity;
+  } const formats[] = {{"bf16", "u4", "bf16", Granularity::group(128)},
+                       {"bf16", "e2m1", "e4m3", Granularity::group(16)},
+                       {"e4m3", "e4m3", "f32", Granularity::perChannel()},
+                       {"s8", "u4", "bf16", Granularity::group(128)}};
+  for (llvm::StringRef chip : {"sm_80", "sm_90a"}) {
+    const TargetInfo &t = target(chip);
+    for (const Format &format : formats) {
+      const std::pair<int64_t, int64_t> shapes[] = {
+          {8192, 8192}, {4096, 4096}, {28672, 4096}};
+      for (auto [n, k] : shapes) {
+        MatmulProblem p = problemFor(t, 1, n, k, format.granularity);
+        p.activation = llvm::cantFail(NumberFormat::parse(format.activation));
+        p.weight.weight = llvm::cantFail(NumberFormat::parse(format.weight));
+        p.weight.scale = llvm::cantFail(NumberFormat::parse(format.scale));
+        if (p.activation.bits == 8)
+          p.activationScale = ActivationScaleKind::Token;
+        llvm::Error illegal = checkProblem(p, t);
+        if (illegal) { // e4m3 on sm_80
+          llvm::consumeError(std::move(illegal));
+          continue;
+        }
+        double atPower = 0;
+        for (int64_t power : {256, 512, 1024, 2048, 4096, 8192}) {
+          double times[3];
+          for (int64_t i = 0; i < 3; ++i) {
+            p.m = power - 1 + i;
+            times[i] = best(p, t).cost.microseconds;
+          }
+          std::string what = (chip + ", " + p.str()).str();
+          EXPECT_GE(times[1] / times[0], 0.97) << what;
+          EXPECT_LE(times[1] / times[0], 1.1) << what;
+          EXPECT_GE(times[2] / times[1], 0.97) << what;
+          EXPECT_LE(times[2] / times[1], 1.5) << what;
+          // Twice the tokens take at most twice the time, and some.
+          if (atPower > 0)
+            EXPECT_LE(times[1] / atPower, 2.25) << what;
+          atPower = times[1];
+        }
       }
     }
   }

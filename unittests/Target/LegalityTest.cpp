@@ -370,7 +370,7 @@ TEST(CheckConfig, L16Registers) {
                         "scale=operand",
                         "sm_90"),
             "rule L16: expected at most 255 registers a thread and 65536 a "
-            "block, got 256 a thread, 131072 a block");
+            "block, got 272 a thread, 139264 a block");
 }
 
 TEST(CheckConfig, L17SplitK) {
