@@ -25,7 +25,7 @@ func.func @small_batch(%x: tensor<16x8192xbf16>, %w: tensor<8192x8192xi4>, %s: t
 
 // Many tokens: compute bound.
 // CHECK-LABEL: func @prefill
-// CHECK: lowering_config = <mma = m16n8k16, block = [256, 128, 128], warp = [64, 64], warps_k = 1, stages = 3, copy = cp.async, scale = operand, split_k = 1, early = 1>
+// CHECK: lowering_config = <mma = m16n8k16, block = [256, 64, 128], warp = [64, 64], warps_k = 1, stages = 3, copy = cp.async, scale = operand, split_k = 1>
 func.func @prefill(%x: tensor<1024x8192xbf16>, %w: tensor<8192x8192xi4>, %s: tensor<8192x64xbf16>) -> tensor<1024x8192xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<8192x64xbf16>)
          quant_type = <u4, scale = bf16, group = 128>
