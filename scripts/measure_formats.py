@@ -109,7 +109,8 @@ def make(options):
                 if reason:
                     skipped.append(f"{label}: {reason}")
         if checks and checks.result().returncode:
-            skipped.append("covering set: " + last_line(checks.result().stderr))
+            skipped += ["covering set: " + line
+                        for line in checks.result().stderr.splitlines()]
     (options.folder / "skipped.txt").write_text("".join(s + "\n" for s in skipped))
     size = sum(f.stat().st_size for f in options.folder.rglob("*") if f.is_file())
     counts = {part: len(list((options.folder / part).rglob("*.json")))

@@ -77,7 +77,8 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     placements = {ScalePlacement::Epilogue};
   } else {
     placements = {ScalePlacement::Accumulator};
-    if (problem.weight.scale == problem.activation)
+    if (problem.weight.scale == problem.activation &&
+        problem.activation.bits == 16)
       placements.push_back(ScalePlacement::Operand);
   }
 

@@ -44,7 +44,7 @@
 //   L8  32 to 1024 threads
 //   L9  blockK is a multiple of the group or the group of blockK
 //   L10 epilogue scaling exactly for whole-row scales
-//   L11 operand scaling only if scale and activation have one type
+//   L11 operand scaling only if scale and activation have one type of 16 bits
 //   L12 the chip has the copy mechanism
 //   L13 2 to 8 stages; exactly 2 with copy=sync
 //   L14 at most 128 accumulator registers a thread, partial sums included
@@ -322,7 +322,8 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (!verdict.require(11,
                        c.scale != ScalePlacement::Operand ||
-                           weight.scale == problem.activation,
+                           (weight.scale == problem.activation &&
+                            problem.activation.bits == 16),
                        [&] {
                          return Text("scale=accumulator for " +
                                          weight.scale.str() + " scales and " +

@@ -222,6 +222,7 @@ Error writeKernels(ProblemFlags &flags, StringRef emit, StringRef folder,
     return tokens.takeError();
   KernelCompiler compiler(!noCache);
   compiler.fallback = flags.fallback;
+  size_t failed = 0;
   for (int64_t m : *tokens) {
     Expected<MatmulProblem> given = flags.problem(shapes->front(), m);
     if (!given)
@@ -242,10 +243,14 @@ Error writeKernels(ProblemFlags &flags, StringRef emit, StringRef folder,
       }
       Expected<KernelArtifacts> kernel =
           compiler.compile(problem, **target, wanted);
-      if (!kernel)
-        return cover ? createStringError(problem.str() + ": " +
-                                         toString(kernel.takeError()))
-                     : kernel.takeError();
+      if (!kernel && !cover)
+        return kernel.takeError();
+      if (!kernel) { // the others are still wanted
+        ++failed;
+        WithColor::error(errs(), "humming-compile")
+            << problem.str() << ": " << toString(kernel.takeError()) << '\n';
+        continue;
+      }
       if (*artifact == Artifact::Cubin && kernel->cubin.empty())
         return createStringError("--emit cubin: expected an assembler, found "
                                  "none; install one, set CUDA_HOME, or emit "
@@ -261,6 +266,9 @@ Error writeKernels(ProblemFlags &flags, StringRef emit, StringRef folder,
         return createStringError("--artifacts: " + toString(std::move(error)));
     }
   }
+  if (failed)
+    return createStringError("--cover: " + Twine(failed) +
+                             " kernels could not be compiled");
   return Error::success();
 }
 

@@ -330,6 +330,14 @@ TEST(CheckConfig, L11OperandScale) {
   EXPECT_EQ(configError(p, "scale=operand"),
             "rule L11: expected scale=accumulator for f16 scales and bf16 "
             "activations, got operand");
+  // 8-bit codes have no room for a scale.
+  p.activation = p.weight.scale = NumberFormat::smallFloat(5, 2);
+  p.weight.weight = NumberFormat::unsignedInt(2);
+  p.activationScale = ActivationScaleKind::Token;
+  EXPECT_EQ(
+      configError(p, "mma=m16n8k32,block=64x16x128,scale=operand", "sm_90"),
+      "rule L11: expected scale=accumulator for e5m2 scales and e5m2 "
+      "activations, got operand");
 }
 
 TEST(CheckConfig, L12Copy) {
