@@ -9,7 +9,9 @@
 // Every pair of values of two attributes (activation and scale format, weight
 // and granularity, ...) is compiled and executed on the emulator at least once,
 // with buffers poisoned and guarded, and compared with the reference within its
-// bound. HUMMING_COMBINATIONS=all takes the full product instead (hours).
+// bound. HUMMING_COMBINATIONS=all takes the full product instead (eight hours
+// of one core), HUMMING_COMBINATIONS=I/N the I-th of N parts of it: every N-th
+// combination, so that each part has some of everything.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
+#include <iostream>
 
 using namespace humming;
 
@@ -68,24 +71,60 @@ void execute(Compiler &compiler, const MatmulProblem &problem,
                           << compiled->launch.config << ": " << report->detail;
 }
 
+/// The problems that the environment asks for: the covering set, or a part of
+/// all, or all.
+std::vector<MatmulProblem> wanted(std::vector<MatmulProblem> all) {
+  const char *text = std::getenv("HUMMING_COMBINATIONS");
+  if (!text)
+    return coverPairs(all);
+  if (llvm::StringRef(text) == "all")
+    return all;
+  auto [index, parts] = llvm::StringRef(text).split('/');
+  size_t i, n;
+  if (index.getAsInteger(10, i) || parts.getAsInteger(10, n) || i >= n) {
+    ADD_FAILURE() << "HUMMING_COMBINATIONS: expected all or I/N with I from 0 "
+                     "to N - 1, got '"
+                  << text << "'";
+    return {};
+  }
+  std::vector<MatmulProblem> part;
+  for (; i < all.size(); i += n)
+    part.push_back(all[i]);
+  return part;
+}
+
 class Combinations : public testing::TestWithParam<const char *> {};
 
 TEST_P(Combinations, EveryPairOfAttributes) {
   const TargetInfo &target = **getTargetInfo(GetParam());
   std::vector<MatmulProblem> problems = enumerateProblems(target, sizes());
   ASSERT_GT(problems.size(), 5000u);
-  const char *all = std::getenv("HUMMING_COMBINATIONS");
-  if (!all || llvm::StringRef(all) != "all")
-    problems = coverPairs(problems);
+  size_t count = problems.size();
+  problems = wanted(std::move(problems));
   Compiler compiler;
   for (const MatmulProblem &problem : problems)
     execute(compiler, problem, target);
   RecordProperty("combinations", int(problems.size()));
+  if (std::getenv("HUMMING_COMBINATIONS"))
+    std::cout << problems.size() << " of " << count << " combinations\n";
 }
 
 // One chip of each set of instructions.
 INSTANTIATE_TEST_SUITE_P(Chips, Combinations,
                          testing::Values("sm_75", "sm_80", "sm_90"));
+
+// With 65 tokens the choice on sm_90a is wgmma for most formats; every fifth of
+// the covering set (all of it where the environment asks for more).
+TEST(WarpgroupCombinations, ASampleOfEveryPair) {
+  const TargetInfo &target = **getTargetInfo("sm_90a");
+  MatmulProblem p = sizes();
+  p.m = 65;
+  std::vector<MatmulProblem> problems = wanted(enumerateProblems(target, p));
+  size_t step = std::getenv("HUMMING_COMBINATIONS") ? 1 : 5;
+  Compiler compiler;
+  for (size_t i = 0; i < problems.size(); i += step)
+    execute(compiler, problems[i], target);
+}
 
 TEST(SupportTable, IsTheOneInTheReadme) {
   auto readme = llvm::MemoryBuffer::getFile(HUMMING_SOURCE_DIR "/README.md");
