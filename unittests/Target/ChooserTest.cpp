@@ -241,6 +241,23 @@ TEST(Chooser, NoCliffsAtLargeM) {
   }
 }
 
+// HB-82: on Hopper, MXFP4 weights with FP8 activations are no slower than with
+// bf16 ones, or there would be no reason to quantize the activations.
+TEST(Chooser, NarrowActivationsPay) {
+  const TargetInfo &t = target("sm_90a");
+  for (int64_t m : {64, 256, 1024, 4096}) {
+    MatmulProblem wide = problemFor(t, m, 4096, 4096, Granularity::group(32));
+    wide.weight.weight = NumberFormat::smallFloat(2, 1);
+    wide.weight.scale = NumberFormat::e8m0();
+    MatmulProblem narrow = wide;
+    narrow.activation = NumberFormat::smallFloat(4, 3);
+    narrow.activationScale = ActivationScaleKind::Token;
+    EXPECT_LE(best(narrow, t).cost.microseconds,
+              best(wide, t).cost.microseconds)
+        << m;
+  }
+}
+
 // A grid that would not fill the card is split along K. Half of the SMs are
 // enough: on an H200, 64 blocks take 4.13 us for this layer, 128 blocks 4.11
 // us.
