@@ -64,10 +64,39 @@ std::string humming::kernelName(const MatmulProblem &problem) {
   name += "_x_" + problem.activation.str();
   if (problem.activationScale != ActivationScaleKind::None)
     name += "_" + stringify(problem.activationScale).str();
+  if (problem.activationGroup != 0)
+    name += "_g" + std::to_string(problem.activationGroup) + "_" +
+            problem.activationScaleFormat.str();
+  if (problem.activationZeroPoint)
+    name += "_zp";
   name += "_" + problem.output.str();
+  if (problem.accumulator.isF16())
+    name += "_sum16";
   if (problem.hasBias)
     name += "_bias";
   return name;
+}
+
+std::string humming::kernelName(const QuantizeProblem &problem) {
+  std::string name = "humming_quantize_" + problem.input.str() + "_" +
+                     problem.codes.format.str() + "_" +
+                     stringify(problem.scale).str();
+  if (problem.codes.group != 0)
+    name += "_g" + std::to_string(problem.codes.group);
+  if (!problem.codes.scaleFormat.isF32())
+    name += "_" + problem.codes.scaleFormat.str();
+  if (problem.codes.zeroPoint)
+    name += "_zp";
+  if (problem.gate != GateKind::None)
+    name += "_" + stringify(problem.gate).str();
+  return name;
+}
+
+int32_t humming::requiredPtxVersion(const QuantizeProblem &problem,
+                                    const TargetInfo &target) {
+  if (problem.codes.format.isFloat())
+    return requiredPtxVersion(target, {PtxFeature::ConvertFp8});
+  return requiredPtxVersion(target, ArrayRef<PtxFeature>());
 }
 
 int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
@@ -201,12 +230,20 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
                b.getF32Type()));
   bool hasActivationScales =
       problem.activationScale != ActivationScaleKind::None;
-  if (hasActivationScales)
-    inputs.push_back(
-        tensor({problem.activationScale == ActivationScaleKind::Tensor
-                    ? 1
-                    : ShapedType::kDynamic},
-               b.getF32Type()));
+  int64_t perTensorOrToken =
+      problem.activationScale == ActivationScaleKind::Tensor
+          ? 1
+          : ShapedType::kDynamic;
+  if (int64_t group = problem.activationGroup)
+    inputs.push_back(tensor(
+        {problem.k > 0 ? (k + group - 1) / group : k, ShapedType::kDynamic},
+        getFloatType(context, problem.activationScaleFormat)));
+  else if (hasActivationScales)
+    inputs.push_back(tensor({perTensorOrToken}, b.getF32Type()));
+  if (problem.activationZeroPoint) {
+    inputs.push_back(tensor({perTensorOrToken}, b.getI32Type()));
+    inputs.push_back(tensor({n}, b.getF32Type()));
+  }
   Type result = tensor({ShapedType::kDynamic, n}, output);
 
   OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
@@ -223,14 +260,106 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
   Value bias = optional(problem.hasBias);
   Value global = optional(hasGlobal);
   Value activationScales = optional(hasActivationScales);
+  Value activationZeroPoints = optional(problem.activationZeroPoint);
+  Value weightSums = optional(problem.activationZeroPoint);
   Value c = MatmulOp::create(
       b, loc, result, body->getArgument(0), body->getArgument(1),
-      body->getArgument(2), zeroPoints, bias, global, activationScales, quant,
+      body->getArgument(2), zeroPoints, bias, global, activationScales,
+      activationZeroPoints, weightSums, quant,
       /*lowering_config=*/LoweringConfigAttr(),
       hasActivationScales ? b.getStringAttr(stringify(problem.activationScale))
-                          : StringAttr());
+                          : StringAttr(),
+      problem.activationGroup ? b.getI64IntegerAttr(problem.activationGroup)
+                              : IntegerAttr(),
+      problem.accumulator.isF16() ? b.getStringAttr("f16") : StringAttr());
   func::ReturnOp::create(b, loc, c);
   return module;
+}
+
+/// The same for a quantize.
+OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
+                                         const QuantizeProblem &problem,
+                                         StringRef name) {
+  OpBuilder b(context);
+  Location loc = b.getUnknownLoc();
+  constexpr int64_t any = ShapedType::kDynamic;
+  int64_t k = problem.k > 0 ? problem.k : any;
+  int64_t columns = k == any || problem.gate == GateKind::None ? k : 2 * k;
+  const ActivationCodes &codes = problem.codes;
+  auto tensor = [](ArrayRef<int64_t> shape, Type element) -> Type {
+    return RankedTensorType::get(shape, element);
+  };
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  bool isStatic = problem.scale == ActivationScaleKind::Tensor;
+  SmallVector<Type> inputs = {
+      tensor({any, columns}, getFloatType(context, problem.input))};
+  SmallVector<Type> results = {
+      tensor({any, k}, codes.format.isInteger()
+                           ? Type(b.getIntegerType(codes.format.bits))
+                           : getFloatType(context, codes.format))};
+  Type scaleType, zeroPointType;
+  if (isStatic) {
+    inputs.push_back(tensor({1}, f32));
+    if (codes.zeroPoint)
+      inputs.push_back(tensor({1}, i32));
+  } else {
+    scaleType =
+        codes.group == 0
+            ? tensor({any}, f32)
+            : tensor(
+                  {k == any ? any : (k + codes.group - 1) / codes.group, any},
+                  getFloatType(context, codes.scaleFormat));
+    results.push_back(scaleType);
+    if (codes.zeroPoint) {
+      zeroPointType = tensor({any}, i32);
+      results.push_back(zeroPointType);
+    }
+  }
+  OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
+  b.setInsertionPointToStart(module->getBody());
+  auto function =
+      func::FuncOp::create(b, loc, name, b.getFunctionType(inputs, results));
+  Block *body = function.addEntryBlock();
+  b.setInsertionPointToStart(body);
+  auto argument = [&](unsigned i) {
+    return i < body->getNumArguments() ? Value(body->getArgument(i)) : Value();
+  };
+  auto op = QuantizeOp::create(
+      b, loc, results[0], scaleType, zeroPointType, argument(0), argument(1),
+      argument(2), b.getStringAttr(stringify(problem.scale)),
+      codes.group ? b.getI64IntegerAttr(codes.group) : IntegerAttr(),
+      problem.gate != GateKind::None ? b.getStringAttr(stringify(problem.gate))
+                                     : StringAttr(),
+      QuantizeConfigAttr());
+  func::ReturnOp::create(b, loc, op.getResults());
+  return module;
+}
+
+LaunchDescription describeLaunch(const QuantizeProblem &problem,
+                                 const QuantizeConfig &config, StringRef name,
+                                 StringRef chip, int32_t ptxVersion,
+                                 int64_t sharedBytes) {
+  LaunchDescription launch;
+  launch.operation = "quantize";
+  launch.kernelName = name.str();
+  launch.chip = chip.str();
+  launch.ptxVersion = ptxVersion;
+  launch.blockThreads = config.numThreads();
+  launch.sharedBytes = sharedBytes;
+  launch.blockN = config.groups * problem.codes.group;
+  launch.blockM = config.rows;
+  launch.activation = problem.input.str();
+  launch.output = problem.codes.format.str();
+  launch.granularity = "0";
+  launch.zeroPoint = "none";
+  launch.activationScale = stringify(problem.scale).str();
+  launch.activationGroup = problem.codes.group;
+  launch.activationScaleFormat = problem.codes.scaleFormat.str();
+  launch.activationZeroPoint = problem.codes.zeroPoint;
+  launch.gate = stringify(problem.gate).str();
+  launch.kDivisor = problem.kDivisor;
+  launch.config = config.str();
+  return launch;
 }
 
 LaunchDescription describeLaunch(const MatmulProblem &problem,
@@ -255,6 +384,10 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
   launch.granularity = problem.weight.granularity.str();
   launch.zeroPoint = stringify(problem.weight.zeroPoint).str();
   launch.activationScale = stringify(problem.activationScale).str();
+  launch.activationGroup = problem.activationGroup;
+  launch.activationScaleFormat = problem.activationScaleFormat.str();
+  launch.activationZeroPoint = problem.activationZeroPoint;
+  launch.accumulator = problem.accumulator.str();
   switch (problem.weight.globalScale) {
   case GlobalScaleKind::None:
     break;
@@ -318,6 +451,53 @@ llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
     return std::move(error);
   }
 
+  auto describe = [&](const CompileResult &r, StringRef name, int32_t version,
+                      int64_t sharedBytes) {
+    return describeLaunch(problem, r.config, name, options.chip, version,
+                          sharedBytes);
+  };
+  auto version = [&](const CompileResult &r) {
+    return requiredPtxVersion(problem, r.config, **target);
+  };
+  if (llvm::Error error =
+          run(problem, problem.m, options, describe, version, result))
+    return std::move(error);
+  if (!fallbackNote.empty() && options.lastStage == 5) {
+    result.launch.notes.push_back(fallbackNote);
+    result.remarks.push_back("HummingFallback: " + fallbackNote);
+  }
+  return result;
+}
+
+llvm::Expected<CompileResult> Compiler::compile(const QuantizeProblem &given,
+                                                const CompileOptions &options) {
+  llvm::Expected<const TargetInfo *> target = getTargetInfo(options.chip);
+  if (!target)
+    return target.takeError();
+  QuantizeProblem problem = given;
+  problem.deriveDivisors();
+  if (llvm::Error error = checkQuantize(problem, **target))
+    return std::move(error);
+  CompileResult result;
+  auto describe = [&](const CompileResult &r, StringRef name, int32_t version,
+                      int64_t sharedBytes) {
+    return describeLaunch(problem, r.quantizeConfig, name, options.chip,
+                          version, sharedBytes);
+  };
+  auto version = [&](const CompileResult &) {
+    return requiredPtxVersion(problem, **target);
+  };
+  if (llvm::Error error =
+          run(problem, problem.m, options, describe, version, result))
+    return std::move(error);
+  return result;
+}
+
+/// Stages 1 to 5 of one kernel.
+template <typename Problem>
+llvm::Error Compiler::run(const Problem &problem, int64_t m,
+                          const CompileOptions &options, Describe describe,
+                          Version version, CompileResult &result) {
   StepTimer timer(result.times);
   if (!state) {
     state = std::make_unique<State>();
@@ -335,11 +515,11 @@ llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
   PipelineOptions pipeline;
   pipeline.chip = options.chip;
   pipeline.config = options.config;
-  pipeline.m = problem.m;
+  pipeline.m = m;
   pipeline.explain = options.explain;
   pipeline.verifyStages =
       false; // the tests and humming-opt check the contracts
-  auto run = [&](StringRef step, auto build) -> llvm::Error {
+  auto runStep = [&](StringRef step, auto build) -> llvm::Error {
     PassManager manager(context);
     manager.enableVerifier(false);
     build(manager, pipeline);
@@ -359,27 +539,30 @@ llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
     return true;
   };
   if (finishAt(1))
-    return result;
+    return llvm::Error::success();
 
-  if (auto error = run("stage2", buildConfigurePipeline))
-    return std::move(error);
+  if (auto error = runStep("stage2", buildConfigurePipeline))
+    return error;
   module->walk([&](MatmulOp op) {
     result.config = op.getLoweringConfigAttr().getConfig();
   });
+  module->walk([&](QuantizeOp op) {
+    result.quantizeConfig = op.getQuantizeConfigAttr().getConfig();
+  });
   if (finishAt(2))
-    return result;
+    return llvm::Error::success();
 
-  if (auto error = run("stage3", buildTilePipeline))
-    return std::move(error);
+  if (auto error = runStep("stage3", buildTilePipeline))
+    return error;
   if (finishAt(3))
-    return result;
+    return llvm::Error::success();
 
-  if (auto error = run("stage4", buildTileToNVVMPipeline))
-    return std::move(error);
+  if (auto error = runStep("stage4", buildTileToNVVMPipeline))
+    return error;
   if (finishAt(4))
-    return result;
+    return llvm::Error::success();
 
-  int32_t ptxVersion = requiredPtxVersion(problem, result.config, **target);
+  int32_t ptxVersion = version(result);
   int64_t sharedBytes = 0;
   gpu::GPUModuleOp kernels;
   module->walk([&](gpu::GPUModuleOp op) { kernels = op; });
@@ -396,21 +579,16 @@ llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
     return diagnostics.error("translation to LLVM IR");
   timer.finish("translate");
   if (auto error = optimizeModule(*llvmModule, options.chip, ptxVersion))
-    return std::move(error);
+    return error;
   timer.finish("optimize");
   auto ptx = emitPtx(std::move(llvmModule), options.chip, ptxVersion);
   if (!ptx)
     return ptx.takeError();
   timer.finish("ptx");
   result.ptx = std::move(*ptx);
-  result.launch = describeLaunch(problem, result.config, name, options.chip,
-                                 ptxVersion, sharedBytes);
-  if (!fallbackNote.empty())
-    result.launch.notes.push_back(fallbackNote);
+  result.launch = describe(result, name, ptxVersion, sharedBytes);
   if (auto error = result.launch.verify())
-    return std::move(error);
+    return error;
   result.remarks = diagnostics.remarks;
-  if (!fallbackNote.empty())
-    result.remarks.push_back("HummingFallback: " + fallbackNote);
-  return result;
+  return llvm::Error::success();
 }

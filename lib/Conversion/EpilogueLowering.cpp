@@ -283,6 +283,57 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
   }
 };
 
+struct LowerSubtractOffsets : OpConversionPattern<SubtractOffsetsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(SubtractOffsetsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    Value lane = lb.laneId();
+    // Rows and tokens past the end read the last value: their results are never
+    // stored.
+    auto loadAt = [&](Value pointer, Value index, Value bound, Type element) {
+      Value at = lb.umin(index, lb.add(bound, -1));
+      return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
+    };
+    bool perTensor = op.getPer() == "tensor";
+    SmallVector<Value> offsets; // -z, by column and tile
+    Value firstToken =
+        lb.add(adaptor.getToken().front(), lb.shl(lb.and_(lane, 3), 1));
+    for (int64_t i = 0; i < (perTensor ? 1 : 2 * tiles); ++i) {
+      Value zero = perTensor
+                       ? lb.load(lb.i32(), adaptor.getZeroPoints().front(), 4)
+                       : loadAt(adaptor.getZeroPoints().front(),
+                                lb.add(firstToken, 8 * (i / 2) + i % 2),
+                                adaptor.getTokenBound().front(), lb.i32());
+      offsets.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
+                                               lb.sub(lb.c(0), zero)));
+    }
+    SmallVector<Value> sums; // by row half and unit
+    Value firstRow = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
+    for (int64_t u = 0; u < units; ++u)
+      for (int64_t half = 0; half < 2; ++half)
+        sums.push_back(loadAt(
+            adaptor.getSums().front(),
+            lb.add(firstRow, 16 * u * int64_t(op.getUnitStride()) + 8 * half),
+            adaptor.getFeatureBound().front(), lb.f32()));
+    SmallVector<Value> result;
+    for (int64_t u = 0; u < units; ++u)
+      for (int64_t t = 0; t < tiles; ++t)
+        for (int64_t v = 0; v < 4; ++v)
+          result.push_back(LLVM::FMAOp::create(
+              rewriter, op.getLoc(),
+              perTensor ? offsets[0] : offsets[2 * t + v % 2],
+              sums[2 * u + v / 2],
+              adaptor.getAccumulators()[(u * tiles + t) * 4 + v]));
+    rewriter.replaceOpWithMultiple(op, {result});
+    return success();
+  }
+};
+
 struct LowerAddRows : OpConversionPattern<AddRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -431,6 +482,6 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerScaleRows,
-               LowerScaleOutput, LowerAddRows, LowerStoreTile>(
-      converter, patterns.getContext());
+               LowerScaleOutput, LowerSubtractOffsets, LowerAddRows,
+               LowerStoreTile>(converter, patterns.getContext());
 }

@@ -288,6 +288,96 @@ struct LowerScaleAccumulate : OpConversionPattern<ScaleAccumulateOp> {
   }
 };
 
+struct LowerLoadTokenScales : OpConversionPattern<LoadTokenScalesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(LoadTokenScalesOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getScales().getType());
+    int64_t bytes = type.getDimSize(1) == 2 ? 4 : 1;
+    // Columns 2 t and 2 t + 1 of each tile, which lie side by side.
+    Value column = lb.shl(lb.and_(lb.laneId(), 3), 1);
+    Value element = lb.add(lb.mul(adaptor.getGroup(), op.getTileTokens()),
+                           lb.add(adaptor.getToken(), column));
+    Value base = lb.offset(tileBase(lb, op, adaptor), lb.mul(element, bytes));
+    SmallVector<Value> words;
+    for (int64_t t = 0; t < type.getDimSize(0); ++t) {
+      Value pointer = lb.offset(base, 8 * t * bytes);
+      if (bytes == 4)
+        words.append(lb.loadWords(pointer, 2, lb.i32()));
+      else
+        words.push_back(lb.zext(lb.load(lb.i16(), pointer, 2)));
+    }
+    rewriter.replaceOpWithMultiple(op, {words});
+    return success();
+  }
+};
+
+struct LowerAccumulate : OpConversionPattern<AccumulateOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(AccumulateOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getResult().getType());
+    int64_t tiles = type.getDimSize(1);
+    SmallVector<Value> partial = toFloat(
+        lb, cast<VectorType>(op.getPartial().getType()), adaptor.getPartial());
+    SmallVector<std::pair<Value, Value>> scales; // of a tile's two columns
+    if (op.getScales()) {
+      ValueRange words = adaptor.getScales();
+      bool isWide = words.size() == size_t(2 * tiles);
+      for (int64_t t = 0; t < tiles; ++t)
+        scales.push_back(
+            isWide ? std::pair(lb.bitcast(words[2 * t], lb.f32()),
+                               lb.bitcast(words[2 * t + 1], lb.f32()))
+                   : unpackScales(lb, words[t], NumberFormat::e8m0()));
+    }
+    SmallVector<Value> result;
+    for (auto [i, value] : llvm::enumerate(partial)) {
+      Value sum = op.getAccumulators() ? adaptor.getAccumulators()[i] : Value();
+      if (scales.empty()) {
+        result.push_back(
+            sum ? LLVM::FAddOp::create(rewriter, op.getLoc(), sum, value)
+                : value);
+        continue;
+      }
+      auto [even, odd] = scales[i / 4 % tiles];
+      Value scale = i % 2 == 0 ? even : odd;
+      result.push_back(
+          sum ? LLVM::FMAOp::create(rewriter, op.getLoc(), scale, value, sum)
+                    .getResult()
+              : LLVM::FMulOp::create(rewriter, op.getLoc(), scale, value)
+                    .getResult());
+    }
+    rewriter.replaceOpWithMultiple(op, {result});
+    return success();
+  }
+
+  /// Four f32 a unit and tile, of f32, integers or pairs of f16.
+  static SmallVector<Value> toFloat(LoweringBuilder &lb, VectorType type,
+                                    ValueRange values) {
+    SmallVector<Value> result;
+    if (type.getElementType().isF32())
+      return SmallVector<Value>(values);
+    Type half = lb.b.getF16Type();
+    for (Value value : values) {
+      if (type.getDimSize(2) == 4) {
+        result.push_back(LLVM::SIToFPOp::create(lb.b, lb.loc, lb.f32(), value));
+        continue;
+      }
+      Value pair = lb.bitcast(value, lb.vector(2, half));
+      for (int64_t i = 0; i < 2; ++i)
+        result.push_back(LLVM::FPExtOp::create(lb.b, lb.loc, lb.f32(),
+                                               lb.extractElement(pair, i)));
+    }
+    return result;
+  }
+};
+
 /// Whether the values of `type` become one register an element.
 bool isRegisters(Type type) {
   auto vector = dyn_cast<VectorType>(type);
@@ -430,7 +520,7 @@ std::pair<Value, Value> humming::unpackScales(LoweringBuilder &lb,
 void humming::populateFragmentLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerLoadWeights, LowerLoadPlainWeights, LowerLoadActivations,
-               LowerLoadScales, LowerScaleAccumulate, LowerExtract,
-               LowerFromElements, LowerConstant, LowerToFloat>(
-      converter, patterns.getContext());
+               LowerLoadScales, LowerLoadTokenScales, LowerScaleAccumulate,
+               LowerAccumulate, LowerExtract, LowerFromElements, LowerConstant,
+               LowerToFloat>(converter, patterns.getContext());
 }

@@ -319,6 +319,7 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
   populateFragmentLoweringPatterns(converter, patterns);
   populateWarpgroupLoweringPatterns(converter, patterns);
   populateEpilogueLoweringPatterns(converter, patterns);
+  populateSegmentLoweringPatterns(converter, patterns);
   patterns.add<LowerIndex<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
                           NVVM::ThreadIdZOp>,
                LowerIndex<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,

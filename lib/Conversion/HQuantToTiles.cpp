@@ -31,6 +31,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include <numeric>
 
 #define DEBUG_TYPE "convert-hquant-to-tiles"
 
@@ -65,6 +66,8 @@ enum KernelArgument {
   ArgLdc,
   ArgGlobalScales,
   ArgActivationScales,
+  ArgActivationZeroPoints,
+  ArgWeightSums,
   NumArguments
 };
 
@@ -134,6 +137,7 @@ private:
   Value createLoop();
   void createCopies(Value trip);
   void createSlabs(Value trip, ValueRange init, SmallVectorImpl<Value> &result);
+  Value loadTokenScales(Value slab, int64_t part, int64_t parts);
   void createEpilogue(Value accumulators);
 
   void copy(KernelArgument source, Value row, Value column, Value rowBound,
@@ -202,9 +206,27 @@ private:
   int64_t groupsOfSlab() const {
     return group() == 0 || group() >= kSlab ? 1 : kSlab / group();
   }
+  /// Activations of a token that share a scale, and their groups in a stage.
+  int64_t activationGroup() const { return problem.activationGroup; }
+  int64_t activationGroupsOfStage() const {
+    return std::max<int64_t>(1, config.blockK / activationGroup());
+  }
+  /// Tokens of the tile of activation scales; see SharedMemoryLayout.
+  int64_t tokensOfScaleTile() const {
+    return layoutSharedMemory(problem, config).tokenScaleTokens;
+  }
+  /// Elements of K after which a partial sum is done with; 0: a stage's.
+  int64_t partialGroup() const {
+    bool onAccumulators = config.scale == ScalePlacement::Accumulator;
+    return std::gcd(onAccumulators ? group() : 0, activationGroup());
+  }
   /// The power of two that dequantized operands are too small by.
   int64_t exponent() const {
-    return dequantExponent(quant().weight, problem.activation);
+    return dequantExponent(quant().weight, operand());
+  }
+  /// What weights are dequantized to.
+  NumberFormat operand() const {
+    return weightOperand(quant(), problem.activation);
   }
   int64_t zeroPointBits() const {
     return quant().zeroPoint == ZeroPointKind::Integer ? 8 : quant().scale.bits;
@@ -221,10 +243,12 @@ private:
   SyncMmaAttr syncMma; // one of the two is set
   WarpgroupMmaAttr warpgroupMma;
   VectorType accumulatorType;
-  VectorType sumType; // of the MMA: i32 for integers, else accumulatorType
+  /// Of the MMA: i32 for integers, pairs of f16, else accumulatorType.
+  VectorType sumType;
 
   gpu::GPUFuncOp function;
-  Value weightTile, activationTile, scaleTile, zeroPointTile, scratch;
+  Value weightTile, activationTile, scaleTile, zeroPointTile, tokenScaleTile;
+  Value scratch;
   Value firstStrip, firstToken;                 // of the block
   Value warpUnit, warpToken, warpSlab;          // of the warp, within the block
   Value numStrips, numSlabs, numGroups;         // of the matrix
@@ -233,16 +257,20 @@ private:
 
 gpu::GPUFuncOp TileProgram::build(StringRef name) {
   if (usesWarpgroups())
-    mma = warpgroupMma = WarpgroupMmaAttr::get(
-        builder.getContext(), config.warpM, problem.activation);
+    mma = warpgroupMma =
+        WarpgroupMmaAttr::get(builder.getContext(), config.warpM, operand(),
+                              problem.activation, problem.accumulator);
   else
     mma = syncMma =
-        SyncMmaAttr::get(builder.getContext(), config.mma, problem.activation);
+        SyncMmaAttr::get(builder.getContext(), config.mma, operand(),
+                         problem.activation, problem.accumulator);
   accumulatorType =
       VectorType::get({units(), tokenTiles(), 4}, builder.getF32Type());
   sumType =
       problem.activation.isInteger()
           ? VectorType::get(accumulatorType.getShape(), builder.getI32Type())
+      : problem.accumulator.isF16()
+          ? VectorType::get({units(), tokenTiles(), 2}, builder.getI32Type())
           : accumulatorType;
   createFunction(name);
   createCoordinates();
@@ -257,7 +285,8 @@ void TileProgram::createFunction(StringRef name) {
   SmallVector<Type> arguments(NumArguments, i32);
   for (int i = ArgX; i <= ArgWorkspace; ++i)
     arguments[i] = pointer;
-  arguments[ArgGlobalScales] = arguments[ArgActivationScales] = pointer;
+  for (int i = ArgGlobalScales; i < NumArguments; ++i)
+    arguments[i] = pointer;
 
   int64_t scratchBytes = int64_t(config.blockN) * config.blockM * 4 *
                          std::max(1, config.warpsK - 1);
@@ -272,6 +301,10 @@ void TileProgram::createFunction(StringRef name) {
   if (hasZeroPoints())
     buffers.push_back(
         workgroupBytes(groupsOfStage() * config.blockN * zeroPointBits() / 8));
+  if (activationGroup())
+    buffers.push_back(
+        workgroupBytes(activationGroupsOfStage() * tokensOfScaleTile() *
+                       problem.activationScaleFormat.bits / 8));
   buffers.push_back(workgroupBytes(scratchBytes));
 
   builder.setInsertionPointToEnd(module.getBody());
@@ -292,6 +325,8 @@ void TileProgram::createFunction(StringRef name) {
     scaleTile = workgroup[next++];
   if (hasZeroPoints())
     zeroPointTile = workgroup[next++];
+  if (activationGroup())
+    tokenScaleTile = workgroup[next++];
   scratch = workgroup[next];
   builder.setInsertionPointToStart(&function.getBody().front());
 }
@@ -349,7 +384,9 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
   CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
                      columnBound, stride, dest, /*stage=*/Value(), cellBytes,
                      rows, columns, granule, config.numThreads(), swizzle,
-                     /*async=*/false, /*independent=*/source != ArgX);
+                     /*async=*/false,
+                     /*independent=*/source != ArgX &&
+                         source != ArgActivationScales);
 }
 
 void TileProgram::createCopies(Value trip) {
@@ -386,6 +423,37 @@ void TileProgram::createCopies(Value trip) {
     copy(ArgZeroPoints, firstGroup, firstStrip, numGroups, numStrips, numStrips,
          zeroPointTile, kStrip * zeroPointBits() / 8, groupsOfStage(), strips(),
          16, /*swizzle=*/false);
+  if (int64_t size = activationGroup()) {
+    Value first = size <= config.blockK ? ib.mul(trip, config.blockK / size)
+                                        : ib.div(trip, size / config.blockK);
+    // Cells are 16 tokens; rows of scales are whole cells.
+    Value cells = ib.ceilDiv(arg(ArgM), 16);
+    copy(ArgActivationScales, first, ib.div(firstToken, 16),
+         ib.ceilDiv(arg(ArgK), size), cells, cells, tokenScaleTile,
+         16 * problem.activationScaleFormat.bits / 8, activationGroupsOfStage(),
+         tokensOfScaleTile() / 16, 16,
+         /*swizzle=*/false);
+  }
+}
+
+/// The scales of the warp's tokens for part `part` of `parts` of a slab.
+Value TileProgram::loadTokenScales(Value slab, int64_t part, int64_t parts) {
+  int64_t size = activationGroup();
+  Value index;
+  if (activationGroupsOfStage() == 1)
+    index = ib.constant(0);
+  else if (size >= kSlab)
+    index = ib.div(slab, size / kSlab);
+  else
+    index = ib.add(ib.mul(slab, kSlab / size), part * (kSlab / size) / parts);
+  // The tile begins at a multiple of 16 tokens, the block at one of 8.
+  Value token = warpToken;
+  if (config.blockM % 16 != 0)
+    token = ib.add(token, ib.rem(firstToken, 16));
+  int64_t wordsOfTile = problem.activationScaleFormat.isF32() ? 2 : 1;
+  return LoadTokenScalesOp::create(
+      builder, loc, words({tokenTiles(), wordsOfTile}), tokenScaleTile,
+      /*stage=*/Value(), token, index, tokensOfScaleTile());
 }
 
 /// The first group of a slab, within the stage's tile.
@@ -403,16 +471,17 @@ Value TileProgram::slabsFirstGroup(Value trip, Value slab) {
   return ib.div(ib.add(ib.mul(slab, kSlab), first), group());
 }
 
-/// The warp's slabs of one stage, unrolled. With scales on the accumulators a
-/// partial sum runs as long as the group does.
+/// The warp's slabs of one stage, unrolled. With scales of groups, or f16 sums,
+/// a partial sum runs as long as the group (the warp's part of the stage) does.
 void TileProgram::createSlabs(Value trip, ValueRange init,
                               SmallVectorImpl<Value> &result) {
   Value accumulators = init.front();
   bool onAccumulators = config.scale == ScalePlacement::Accumulator;
   bool onOperand = config.scale == ScalePlacement::Operand;
   int64_t steps = kSlab / mma.getStepDepth();
+  bool isPartial = hasPartialSums(problem, config);
   Value zero, partial;
-  if (onAccumulators)
+  if (isPartial)
     zero = partial =
         arith::ConstantOp::create(builder, loc, builder.getZeroAttr(sumType));
 
@@ -490,30 +559,48 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
       return c;
     };
 
-    if (!onAccumulators) {
+    if (!isPartial) {
       accumulators = multiply(0, steps, accumulators, false);
       continue;
     }
-    int64_t groupSteps = steps / groupsOfSlab();
+    int64_t size = partialGroup();
+    int64_t partialsOfSlab = size == 0 || size >= kSlab ? 1 : kSlab / size;
+    int64_t groupSteps = steps / partialsOfSlab;
     // A group may end, or begin, at multiples of this of the matrix; where the
     // warp's run of slabs and the group do not divide each other, at every
     // slab.
     int64_t run = slabsOfWarp() * kSlab;
-    int64_t period = std::min(group(), run);
-    if (group() <= kSlab || (group() % run != 0 && run % group() != 0))
-      period = kSlab;
-    bool flush =
-        ((j + 1) * kSlab + phase()) % period == 0 || j + 1 == slabsOfWarp();
-    for (int64_t g = 0; g < groupsOfSlab(); ++g) {
+    auto mayEnd = [&](int64_t size, int64_t phase) {
+      int64_t period = std::min(size, run);
+      if (size <= kSlab || (size % run != 0 && run % size != 0))
+        period = kSlab;
+      return ((j + 1) * kSlab + phase) % period == 0;
+    };
+    bool flush = j + 1 == slabsOfWarp() ||
+                 (onAccumulators && mayEnd(group(), phase())) ||
+                 (activationGroup() && mayEnd(activationGroup(), 0));
+    for (int64_t g = 0; g < partialsOfSlab; ++g) {
       partial = multiply(g * groupSteps, (g + 1) * groupSteps, partial,
                          partial == zero);
       if (!flush)
         continue;
       if (usesWarpgroups())
         partial = WarpgroupWaitOp::create(builder, loc, sumType, partial, 0);
-      accumulators = ScaleAccumulateOp::create(
-          builder, loc, accumulatorType, partial, scales, accumulators, g,
-          format(quant().scale), exponent());
+      Value tokenScales;
+      if (activationGroup())
+        tokenScales = loadTokenScales(slab, g, partialsOfSlab);
+      if (tokenScales || problem.accumulator.isF16())
+        partial = AccumulateOp::create(builder, loc, accumulatorType, partial,
+                                       tokenScales,
+                                       onAccumulators ? Value() : accumulators);
+      accumulators =
+          onAccumulators
+              ? ScaleAccumulateOp::create(builder, loc, accumulatorType,
+                                          partial, scales, accumulators,
+                                          g * groupsOfSlab() / partialsOfSlab,
+                                          format(quant().scale), exponent())
+                    .getResult()
+              : partial;
       partial = zero;
     }
   }
@@ -526,7 +613,8 @@ Value TileProgram::createLoop() {
     GridStartOp::create(builder, loc);
     GridWaitOp::create(builder, loc);
   }
-  VectorType type = grouped() ? accumulatorType : sumType;
+  VectorType type =
+      grouped() || hasPartialSums(problem, config) ? accumulatorType : sumType;
   Value init =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   auto loop = scf::ForOp::create(builder, loc, firstTrip, lastTrip,
@@ -577,11 +665,18 @@ void TileProgram::createEpilogue(Value accumulators) {
     scaleOutput(ArgGlobalScales, feature, ArgN,
                 quant().globalScale == GlobalScaleKind::Tensor ? "tensor"
                                                                : "feature");
-  if (problem.activationScale != ActivationScaleKind::None)
-    scaleOutput(ArgActivationScales, ib.add(firstToken, warpToken), ArgM,
-                problem.activationScale == ActivationScaleKind::Tensor
-                    ? "tensor"
-                    : "token");
+  Value token = ib.add(firstToken, warpToken);
+  StringRef perToken = problem.activationScale == ActivationScaleKind::Tensor
+                           ? "tensor"
+                           : "token";
+  if (problem.activationZeroPoint)
+    accumulators = SubtractOffsetsOp::create(
+        builder, loc, accumulatorType, accumulators,
+        arg(ArgActivationZeroPoints), token, arg(ArgM), arg(ArgWeightSums),
+        feature, arg(ArgN), builder.getStringAttr(perToken), unitStride());
+  if (problem.activationScale != ActivationScaleKind::None &&
+      !activationGroup())
+    scaleOutput(ArgActivationScales, token, ArgM, perToken);
   if (problem.hasBias)
     accumulators = AddRowsOp::create(
         builder, loc, accumulatorType, accumulators, arg(ArgBias), feature,
@@ -614,20 +709,19 @@ struct ConvertHQuantToTilesPass
     : humming::impl::ConvertHQuantToTilesPassBase<ConvertHQuantToTilesPass> {
   using ConvertHQuantToTilesPassBase::ConvertHQuantToTilesPassBase;
 
-  /// The function's matmul, or failure with an error if it holds anything that
-  /// is neither that nor part of the host's preparation.
-  FailureOr<MatmulOp> findMatmul(func::FuncOp function) {
-    MatmulOp matmul;
+  /// The function's matmul or quantize, or failure with an error if it holds
+  /// anything that is neither that nor part of the host's preparation.
+  FailureOr<Operation *> findOp(func::FuncOp function) {
+    Operation *result = nullptr;
     for (Operation &op : function.getBody().front()) {
-      if (auto found = dyn_cast<MatmulOp>(op)) {
-        if (matmul) {
-          auto diag =
-              found.emitOpError("expected one hquant.matmul a function, "
-                                "got a second one; outline it");
-          diag.attachNote(matmul.getLoc()) << "the first one is here";
+      if (isa<MatmulOp, QuantizeOp>(op)) {
+        if (result) {
+          auto diag = op.emitOpError("expected one hquant.matmul a function, "
+                                     "got a second one; outline it");
+          diag.attachNote(result->getLoc()) << "the first one is here";
           return failure();
         }
-        matmul = found;
+        result = &op;
       } else if (!isa<PackOp, func::ReturnOp>(op) &&
                  !op.hasTrait<OpTrait::ConstantLike>()) {
         return op.emitOpError(
@@ -636,52 +730,69 @@ struct ConvertHQuantToTilesPass
                << op.getName() << "'; outline the matmul into its own function";
       }
     }
-    return matmul;
+    return result;
   }
 
   /// The config is legal on the module's chip: the program divides by its tile
   /// sizes.
-  LogicalResult checkConfigured(MatmulOp matmul) {
-    LoweringConfigAttr config = matmul.getLoweringConfigAttr();
-    if (!config)
+  LogicalResult checkConfigured(Operation *op) {
+    auto matmul = dyn_cast<MatmulOp>(op);
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    if (matmul ? !matmul.getLoweringConfigAttr()
+               : !quantize.getQuantizeConfigAttr())
       return success(); // buildTileProgram says so.
     auto target = getOperation()->getAttrOfType<NVVM::NVVMTargetAttr>(
         HQuantDialect::getTargetAttrName());
     if (!target)
-      return matmul.emitOpError("expected hquant.target on the module, for "
-                                "which the config was chosen");
+      return op->emitOpError("expected hquant.target on the module, for "
+                             "which the config was chosen");
     llvm::Expected<const TargetInfo *> info = getTargetInfo(target.getChip());
     if (!info)
       return getOperation().emitOpError(llvm::toString(info.takeError()));
-    MatmulProblem problem = matmul.getProblem();
-    if (llvm::Error error = checkProblem(problem, **info))
-      return matmul.emitOpError(llvm::toString(std::move(error)));
-    if (llvm::Error error = checkConfig(problem, config.getConfig(), **info))
-      return matmul.emitOpError(llvm::toString(std::move(error)));
+    if (llvm::Error error = matmul ? checkConfigured(matmul, **info)
+                                   : checkConfigured(quantize, **info))
+      return op->emitOpError(llvm::toString(std::move(error)));
     return success();
+  }
+  static llvm::Error checkConfigured(MatmulOp op, const TargetInfo &target) {
+    MatmulProblem problem = op.getProblem();
+    if (llvm::Error error = checkProblem(problem, target))
+      return error;
+    return checkConfig(problem, op.getLoweringConfigAttr().getConfig(), target);
+  }
+  static llvm::Error checkConfigured(QuantizeOp op, const TargetInfo &target) {
+    QuantizeProblem problem = op.getProblem();
+    if (llvm::Error error = checkQuantize(problem, target))
+      return error;
+    return checkQuantizeConfig(problem, op.getQuantizeConfigAttr().getConfig(),
+                               target);
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    SmallVector<std::pair<func::FuncOp, MatmulOp>> work;
+    SmallVector<std::pair<func::FuncOp, Operation *>> work;
     for (auto function : module.getOps<func::FuncOp>()) {
-      if (function.isExternal() ||
-          function.walk([](MatmulOp) { return WalkResult::interrupt(); })
-                  .wasInterrupted() == false)
+      if (function.isExternal() || !function
+                                        .walk([](Operation *op) {
+                                          return isa<MatmulOp, QuantizeOp>(op)
+                                                     ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
+                                        })
+                                        .wasInterrupted())
         continue;
       if (!function.getBody().hasOneBlock()) {
         function.emitOpError("expected one block around hquant.matmul");
         return signalPassFailure();
       }
-      FailureOr<MatmulOp> matmul = findMatmul(function);
-      if (failed(matmul) || !*matmul || failed(checkConfigured(*matmul)))
+      FailureOr<Operation *> op = findOp(function);
+      if (failed(op) || !*op || failed(checkConfigured(*op)))
         return signalPassFailure();
       if (!SymbolTable::symbolKnownUseEmpty(function, module)) {
         function.emitOpError("expected no uses of a function that becomes a "
                              "kernel; its arguments change");
         return signalPassFailure();
       }
-      work.emplace_back(function, *matmul);
+      work.emplace_back(function, *op);
     }
     if (work.empty())
       return;
@@ -697,9 +808,12 @@ struct ConvertHQuantToTilesPass
         gpu::GPUModuleOp::create(builder, module.getLoc(), moduleName);
     if (auto target = module->getAttr(HQuantDialect::getTargetAttrName()))
       kernels.setTargetsAttr(builder.getArrayAttr({target}));
-    for (auto [function, matmul] : work) {
-      if (failed(buildTileProgram(builder, matmul, kernels,
-                                  function.getSymName())))
+    for (auto [function, op] : work) {
+      StringRef name = function.getSymName();
+      auto matmul = dyn_cast<MatmulOp>(op);
+      if (failed(matmul ? buildTileProgram(builder, matmul, kernels, name)
+                        : buildTileProgram(builder, cast<QuantizeOp>(op),
+                                           kernels, name)))
         return signalPassFailure();
       function.erase();
     }

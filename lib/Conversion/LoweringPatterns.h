@@ -16,16 +16,21 @@ namespace humming {
 /// copy_tile, fetch_tile, put_tile, commit_copies, wait_copies.
 void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
-/// load_weights, load_activations, load_scales, scale_accumulate, and the
-/// vector ops that take fragments apart.
+/// load_weights, load_activations, load_scales, load_token_scales,
+/// scale_accumulate, accumulate, and the vector ops that take fragments apart.
 void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
 /// warpgroup_mma, warpgroup_wait, fence_async.
 void populateWarpgroupLoweringPatterns(const mlir::TypeConverter &converter,
                                        mlir::RewritePatternSet &patterns);
-/// reduce_warps, reduce_blocks, scale_rows, add_rows, store_tile.
+/// reduce_warps, reduce_blocks, scale_rows, scale_output, subtract_offsets,
+/// add_rows, store_tile.
 void populateEpilogueLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
+/// load_segment, segment_range, segment_scale, static_scale, store_segment,
+/// store_scale.
+void populateSegmentLoweringPatterns(const mlir::TypeConverter &converter,
+                                     mlir::RewritePatternSet &patterns);
 
 } // namespace humming
 

@@ -39,6 +39,16 @@
 //
 // 3. Scales and bias. f32 scaling of sums and the bias: four roundings of S.
 //
+// 3a. Partial sums that move to f32 every L elements (scales of activation
+//    groups, f16 sums): a chain is L/P steps long, and each move (they may come
+//    every 64 elements where L is longer) rounds twice (its scale, the
+//    addition). f16 sums round to a quantum of 2^-24 besides: each of their
+//    steps may lose (P + 2) 2^-25, times the largest scale that follows.
+//
+// 3b. Asymmetric activations: the kernel adds up (x + o) w and o w, so the
+//    magnitudes above are those of |x| + 2 |o|. Their signs are not independent
+//    of the weights: no `probable` gain for such rows.
+//
 // 4. Output: u(out) (|c| + E) + eta(out) for the error E so far.
 //
 // `worst` is the sum of these. It grows like K, as if all errors had one sign.
@@ -151,6 +161,20 @@ public:
     }
   }
 
+  /// The largest scale that a kernel multiplies sums of the row by.
+  double largestFactor(int64_t row) const {
+    double global = std::fabs(w.globalScaleOf(row));
+    if (!numerics || numerics->scale == ScaleSite::Operand)
+      return global;
+    int64_t groups = w.type.scaleColumns(w.k);
+    double largest = 0;
+    for (int64_t group = 0; group < groups; ++group)
+      largest = std::max(largest,
+                         std::fabs(w.type.scale.decode(
+                             w.scales[w.type.scaleRow(row) * groups + group])));
+    return largest * global;
+  }
+
 private:
   int64_t position(int64_t j) const {
     return w.kOrder.empty() ? j : w.kOrder[j];
@@ -218,6 +242,21 @@ std::vector<double> dequantize(const QuantizedWeights &weights) {
                                                       (end - begin) * width));
   });
   return out;
+}
+
+std::vector<float> QuantizedWeights::rowSums() const {
+  std::vector<float> sums(static_cast<size_t>(n));
+  parallelFor(n, kStrip, 0, [&](int64_t begin, int64_t end) {
+    std::vector<double> values(static_cast<size_t>(inputs()));
+    for (int64_t row = begin; row < end; ++row) {
+      dequantizeRows(*this, row, row + 1, values);
+      double sum = 0;
+      for (double value : values)
+        sum += value;
+      sums[row] = float(sum);
+    }
+  });
+  return sums;
 }
 
 //===----------------------------------------------------------------------===//
@@ -303,28 +342,45 @@ struct Sums {
   double productNorm = 0; // sqrt(sum x^2 w^2)
   double error = 0;       // sum |x| d
   double errorNorm = 0;   // sqrt(sum x^2 d^2)
+  double scale = 0;       // largest factor after the MMA
 };
 } // namespace
 
 static void finishValue(ReferenceResult &result, int64_t index,
                         const KernelNumerics &numerics, int64_t k,
                         int64_t groups, const Sums &sums, double bias) {
-  double steps = std::ceil(double(k) / numerics.mmaK) + double(groups);
+  double moves =
+      numerics.partialK
+          ? std::ceil(double(k) / std::min(numerics.partialK, 64)) + 1
+          : 0;
+  double chain = std::max<double>(
+      1, numerics.partialK ? std::min<double>(double(k), numerics.partialK)
+                           : double(k));
+  double steps = std::ceil(chain / numerics.mmaK) + double(groups);
   double worstSum = 0, probableSum = 0;
   if (!numerics.exactAccumulation) {
     double cut = std::ldexp(1.0, -int(numerics.accumulator.mantissaBits));
     worstSum = steps * (numerics.mmaK + 2) * cut;
+    // The norms of C chains add up to at most sqrt(C) times that of all.
+    double spread = std::sqrt(std::max(1.0, std::ceil(double(k) / chain)));
     probableSum = std::min(
-        worstSum, (2 * steps + kHoeffding * std::sqrt(double(k))) * cut);
+        worstSum * spread,
+        (2 * steps * spread + kHoeffding * std::sqrt(double(k))) * cut);
   }
   const double u32 = 0x1p-24;
-  double joins = (double(groups) + numerics.warpsK + numerics.splitK) * u32;
+  double joins =
+      (double(groups) + 2 * moves + numerics.warpsK + numerics.splitK) * u32;
+  double quantum = 0;
+  if (numerics.accumulator.isF16())
+    quantum = (std::ceil(double(k) / numerics.mmaK) + moves) *
+              (numerics.mmaK + 2) * 0x1p-25 * sums.scale;
   bool isFloat = numerics.output.isFloat();
   double u = isFloat ? unitRoundoff(numerics.output) : 0;
   double eta = isFloat ? halfQuantum(numerics.output) : 0.5;
   double value = result.values[index];
   auto total = [&](double operand, double magnitude, double perSum) {
-    double error = operand + (perSum + joins) * (magnitude + operand) +
+    double error = operand + quantum +
+                   (perSum + joins) * (magnitude + operand) +
                    4 * u32 * (magnitude + operand + std::fabs(bias));
     return error + u * (std::fabs(value) + error) + eta;
   };
@@ -343,6 +399,9 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
   if (Error error = weights.verify())
     return std::move(error);
   int64_t n = weights.n, k = weights.inputs();
+  if (!options.offsets.empty() && int64_t(options.offsets.size()) != m)
+    return createStringError(
+        formatv("expected {0} offsets, got {1}", m, options.offsets.size()));
   if (m < 0 || ldx < k || (m > 0 && uint64_t((m - 1) * ldx + k) > x.size()))
     return createStringError(
         formatv("expected activations of {0} rows of {1} with a row stride of "
@@ -375,16 +434,18 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
     }
     for (int64_t i = 0; i < m; ++i) {
       double sum = 0, largest = 0;
+      double offset =
+          options.offsets.empty() ? 0 : 2 * std::fabs(options.offsets[i]);
       for (int64_t j = 0; j < k; ++j) {
         double value = x[i * ldx + j];
         sum += value * value;
         largest = std::max(largest, std::fabs(value));
         if (exact) {
-          xs.absolute[i * k + j] = std::fabs(value);
+          xs.absolute[i * k + j] = std::fabs(value) + offset;
           xs.square[i * k + j] = value * value;
         }
       }
-      xs.norm[i] = std::sqrt(sum);
+      xs.norm[i] = std::sqrt(sum) + offset * std::sqrt(double(k));
       xs.largest[i] = largest;
     }
   }
@@ -410,6 +471,9 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
                       result.values.data() + begin, features);
 
         std::vector<double> sums[4], wNorm(rows), dNorm(rows);
+        std::vector<double> factors(rows);
+        for (int64_t r = 0; r < rows; ++r)
+          factors[r] = decoder.largestFactor(rowOf(r));
         if (options.bounds) {
           for (int64_t r = 0; r < rows; ++r)
             for (int64_t j = 0; j < k; ++j) {
@@ -454,6 +518,11 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
               s.error = xs.norm[i] * std::sqrt(dNorm[r]);
               s.errorNorm = xs.largest[i] * std::sqrt(dNorm[r]);
             }
+            if (!options.offsets.empty() && options.offsets[i] != 0) {
+              s.productNorm = s.product;
+              s.errorNorm = s.error;
+            }
+            s.scale = factors[r];
             finishValue(result, index, options.numerics, k, groups, s, bias);
           }
       });

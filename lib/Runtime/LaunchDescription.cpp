@@ -87,7 +87,15 @@ ArrayRef<StringLiteral> LaunchDescription::argumentNames() {
                                             "ldx",
                                             "ldc",
                                             "global_scales",
-                                            "activation_scales"};
+                                            "activation_scales",
+                                            "activation_zero_points",
+                                            "weight_sums"};
+  return names;
+}
+
+ArrayRef<StringLiteral> LaunchDescription::quantizeArgumentNames() {
+  static constexpr StringLiteral names[] = {
+      "x", "codes", "scales", "zero_points", "m", "k", "ldx", "ldq"};
   return names;
 }
 
@@ -103,6 +111,9 @@ static uint32_t saturate(int64_t value) {
 LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n) const {
   if (m <= 0 || n <= 0)
     return {};
+  if (isQuantize())
+    return {saturate((m + blockM - 1) / blockM),
+            blockN == 0 ? 1 : saturate((n + blockN - 1) / blockN), 1};
   return {saturate((n + blockN - 1) / blockN),
           saturate((m + blockM - 1) / blockM), uint32_t(splitK)};
 }
@@ -161,8 +172,12 @@ Error LaunchDescription::verify() const {
   // device's and is checked when the kernel is loaded.
   if (sharedBytes > 256 * 1024)
     return fieldError("shared_bytes", "at most 262144", Twine(sharedBytes));
-  if (blockN <= 0 || blockN > 4096)
-    return fieldError("block_n", "1 to 4096", Twine(blockN));
+  if (operation != "matmul" && operation != "quantize")
+    return fieldError("operation", "matmul or quantize", "'" + operation + "'");
+  if (blockN < (isQuantize() ? 0 : 1) ||
+      blockN > (isQuantize() ? 1 << 20 : 4096))
+    return fieldError("block_n", isQuantize() ? "0 to 1048576" : "1 to 4096",
+                      Twine(blockN));
   if (blockM <= 0 || blockM > 4096)
     return fieldError("block_m", "1 to 4096", Twine(blockM));
   if (splitK <= 0 || splitK > 1024)
@@ -171,11 +186,19 @@ Error LaunchDescription::verify() const {
                                                {"weight", weight},
                                                {"scale", scale},
                                                {"output", output}};
-  for (auto [field, format] : formats)
+  for (auto [field, format] : formats) {
+    // A quantize kernel has no weights.
+    if (isQuantize() && (field == "weight" || field == "scale")) {
+      if (!format.empty())
+        return fieldError(field, "nothing for a quantize kernel",
+                          "'" + format + "'");
+      continue;
+    }
     if (Expected<unsigned> bits = parseFormatBits(format); !bits)
       return makeError("launch description: " + field + ": " +
                        toString(bits.takeError()));
-  if (!isGranularity(granularity))
+  }
+  if (!isQuantize() && !isGranularity(granularity))
     return fieldError("granularity", "G, 0, -1 or NxK",
                       "'" + granularity + "'");
   if (zeroPoint != "none" && zeroPoint != "int" && zeroPoint != "float")
@@ -202,6 +225,23 @@ Error LaunchDescription::verify() const {
                       "'" + weightLayout + "'");
   if (columnPhase < 0)
     return fieldError("column_phase", "at least 0", Twine(columnPhase));
+  if (activationGroup != 0 &&
+      (activationScale != "token" || activationGroup < 16 ||
+       !isPowerOf2_32(uint32_t(activationGroup))))
+    return fieldError("activation_group",
+                      "0, or with scales per token a power of two from 16",
+                      Twine(activationGroup));
+  if (activationScaleFormat != "f32" &&
+      !(activationScaleFormat == "e8m0" && activationGroup != 0))
+    return fieldError("activation_scale_format", "f32, or e8m0 with groups",
+                      "'" + activationScaleFormat + "'");
+  if (accumulator != "f32" && accumulator != "f16")
+    return fieldError("accumulator", "f32 or f16", "'" + accumulator + "'");
+  if (gate != "none" && !(isQuantize() && (gate == "silu" || gate == "gelu" ||
+                                           gate == "gelu_tanh")))
+    return fieldError("gate",
+                      "none, or of a quantize kernel silu, gelu or gelu_tanh",
+                      "'" + gate + "'");
   if (!table.empty() && table.size() != 16)
     return fieldError("table", "16 values or none", Twine(table.size()));
   return Error::success();
@@ -210,6 +250,8 @@ Error LaunchDescription::verify() const {
 bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
     return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
+                    d.operation, d.activationGroup, d.activationScaleFormat,
+                    d.activationZeroPoint, d.accumulator, d.gate,
                     d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
                     d.earlyLaunch, d.activation, d.weight, d.weightLayout,
                     d.columnPhase, d.scale, d.granularity, d.zeroPoint,
@@ -224,9 +266,9 @@ bool LaunchDescription::operator==(const LaunchDescription &o) const {
 //===----------------------------------------------------------------------===//
 
 json::Value LaunchDescription::toJSON() const {
-  json::Array arguments;
-  for (StringRef name : argumentNames())
-    arguments.push_back(name);
+  json::Array argumentArray;
+  for (StringRef name : arguments())
+    argumentArray.push_back(name);
   json::Array noteArray;
   for (const std::string &note : notes)
     noteArray.push_back(note);
@@ -235,6 +277,7 @@ json::Value LaunchDescription::toJSON() const {
                       {"chip", chip},
                       {"ptx_version", ptxVersion},
                       {"assembler", assembler},
+                      {"operation", operation},
                       {"block_threads", blockThreads},
                       {"shared_bytes", sharedBytes},
                       {"block_n", blockN},
@@ -250,13 +293,18 @@ json::Value LaunchDescription::toJSON() const {
                       {"zero_point", zeroPoint},
                       {"global_scale", globalScale},
                       {"activation_scale", activationScale},
+                      {"activation_group", activationGroup},
+                      {"activation_scale_format", activationScaleFormat},
+                      {"activation_zero_point", activationZeroPoint},
+                      {"accumulator", accumulator},
+                      {"gate", gate},
                       {"table", json::Array(table)},
                       {"output", output},
                       {"bias", hasBias},
                       {"k_divisor", kDivisor},
                       {"n_divisor", nDivisor},
                       {"config", config},
-                      {"arguments", std::move(arguments)},
+                      {"arguments", std::move(argumentArray)},
                       {"notes", std::move(noteArray)}};
 }
 
@@ -385,6 +433,7 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("chip", d.chip);
   reader.read("ptx_version", d.ptxVersion);
   reader.read("assembler", d.assembler);
+  reader.read("operation", d.operation);
   reader.read("block_threads", d.blockThreads);
   reader.read("shared_bytes", d.sharedBytes);
   reader.read("block_n", d.blockN);
@@ -400,6 +449,11 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("zero_point", d.zeroPoint);
   reader.read("global_scale", d.globalScale);
   reader.read("activation_scale", d.activationScale);
+  reader.read("activation_group", d.activationGroup);
+  reader.read("activation_scale_format", d.activationScaleFormat);
+  reader.read("activation_zero_point", d.activationZeroPoint);
+  reader.read("accumulator", d.accumulator);
+  reader.read("gate", d.gate);
   reader.read("table", d.table);
   reader.read("output", d.output);
   reader.read("bias", d.hasBias);
@@ -415,14 +469,13 @@ LaunchDescription::fromJSON(const json::Value &value) {
     return std::move(error);
   if (version != kFormatVersion)
     return fieldError("format_version", Twine(kFormatVersion), Twine(version));
-  if (!std::equal(arguments.begin(), arguments.end(), argumentNames().begin(),
-                  argumentNames().end(), [](StringRef left, StringRef right) {
-                    return left == right;
-                  }))
-    return fieldError(
-        "arguments",
-        "[" + join(argumentNames().begin(), argumentNames().end(), ", ") + "]",
-        "[" + join(arguments, ", ") + "]");
+  ArrayRef<StringLiteral> expected = d.arguments();
+  if (!std::equal(
+          arguments.begin(), arguments.end(), expected.begin(), expected.end(),
+          [](StringRef left, StringRef right) { return left == right; }))
+    return fieldError("arguments",
+                      "[" + join(expected.begin(), expected.end(), ", ") + "]",
+                      "[" + join(arguments, ", ") + "]");
   if (Error error = d.verify())
     return std::move(error);
   return d;

@@ -277,8 +277,7 @@ Kernel::load(std::shared_ptr<const Device> device,
   std::shared_ptr<Kernel> kernel(new Kernel(std::move(device), launch));
   // verify() has parsed these.
   kernel->activationBits = cantFail(parseFormatBits(launch.activation));
-  kernel->outputBytes =
-      std::max(1u, cantFail(parseFormatBits(launch.output)) / 8);
+  kernel->outputBits = cantFail(parseFormatBits(launch.output));
   if (Error error = kernel->loadModule(ptx, cubin, options))
     return std::move(error);
   if (Error error = kernel->configure())
@@ -305,6 +304,8 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
     return makeError("launch of " + d.kernelName + ": " + argument +
                      ": expected " + expected + ", got " + got);
   };
+  if (d.isQuantize())
+    return fail("arguments", "those of a quantize kernel", "those of a matmul");
   if (a.m < 0)
     return fail("m", "0 or more", Twine(a.m));
   if (a.n <= 0)
@@ -335,7 +336,7 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
   // x and c are read and written in pieces as wide as the divisibility allows,
   // at most 16 bytes; packed buffers always in pieces of 16.
   unsigned alignX = std::min(16u, activationBits * unsigned(d.kDivisor) / 8);
-  unsigned alignC = std::min(16u, outputBytes * unsigned(d.nDivisor));
+  unsigned alignC = std::min(16u, outputBits / 8 * unsigned(d.nDivisor));
   bool hasZeroPoints = d.zeroPoint != "none";
   bool needsWorkspace = d.splitK > 1;
   struct {
@@ -353,7 +354,10 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
       {"workspace", a.workspace, needsWorkspace, 16},
       {"global_scales", a.globalScales, d.globalScale != "none", 4},
       {"activation_scales", a.activationScales, d.activationScale != "none",
-       4}};
+       d.activationGroup != 0 ? 16u : 4u},
+      {"activation_zero_points", a.activationZeroPoints, d.activationZeroPoint,
+       4},
+      {"weight_sums", a.weightSums, d.activationZeroPoint, 4}};
   for (const auto &entry : pointers) {
     if (entry.needed && !entry.pointer)
       return fail(entry.name, "a device pointer", "null");
@@ -415,7 +419,104 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
                         &copy.ldx,
                         &copy.ldc,
                         &copy.globalScales,
-                        &copy.activationScales};
+                        &copy.activationScales,
+                        &copy.activationZeroPoints,
+                        &copy.weightSums};
+  return launchGrid(stream, grid, parameters, [&] {
+    return formatv("m = {0}, n = {1}, k = {2}", a.m, a.n, a.k).str();
+  });
+}
+
+Error Kernel::launch(cu::Stream stream, const QuantizeArguments &a) const {
+  if (Error error = checkArguments(a))
+    return error;
+  if (a.m == 0)
+    return Error::success();
+  QuantizeArguments copy = a;
+  void *parameters[] = {&copy.x, &copy.codes, &copy.scales, &copy.zeroPoints,
+                        &copy.m, &copy.k,     &copy.ldx,    &copy.ldq};
+  return launchGrid(stream, launchDescription.grid(a.m, a.k), parameters, [&] {
+    return formatv("m = {0}, k = {1}", a.m, a.k).str();
+  });
+}
+
+Error Kernel::checkArguments(const QuantizeArguments &a) const {
+  const LaunchDescription &d = launchDescription;
+  auto fail = [&](StringRef argument, const Twine &expected,
+                  const Twine &got) -> Error {
+    return makeError("launch of " + d.kernelName + ": " + argument +
+                     ": expected " + expected + ", got " + got);
+  };
+  if (!d.isQuantize())
+    return fail("arguments", "those of a matmul", "those of a quantize kernel");
+  if (a.m < 0)
+    return fail("m", "0 or more", Twine(a.m));
+  if (a.k <= 0)
+    return fail("k", "1 or more", Twine(a.k));
+  if (a.m == 0)
+    return Error::success();
+  int64_t columns = int64_t(a.k) * (d.gate == "none" ? 1 : 2);
+  if (a.ldx < columns)
+    return fail("ldx", "at least " + Twine(columns), Twine(a.ldx));
+  if (a.ldq < a.k)
+    return fail("ldq", "at least k = " + Twine(a.k), Twine(a.ldq));
+  // Pairs of 4-bit codes share a byte.
+  int32_t codesDivisor = std::max<int32_t>(d.kDivisor, outputBits == 4 ? 2 : 1);
+  struct {
+    StringLiteral name;
+    int32_t value, divisor;
+  } const sizes[] = {{"k", a.k, d.kDivisor},
+                     {"ldx", a.ldx, d.kDivisor},
+                     {"ldq", a.ldq, codesDivisor}};
+  for (const auto &size : sizes)
+    if (size.value % size.divisor != 0)
+      return fail(size.name,
+                  "a multiple of " + Twine(size.divisor) +
+                      ", which the kernel was compiled for",
+                  Twine(size.value));
+  struct {
+    StringLiteral name;
+    const void *pointer;
+    bool needed;
+    unsigned alignment;
+  } const pointers[] = {
+      {"x", a.x, true, 2u * unsigned(d.kDivisor)},
+      {"codes", a.codes, true,
+       std::max(1u, unsigned(d.kDivisor) * outputBits / 8)},
+      {"scales", a.scales, true, d.activationScaleFormat == "e8m0" ? 1u : 4u},
+      {"zero_points", a.zeroPoints, d.activationZeroPoint, 4}};
+  for (const auto &entry : pointers) {
+    if (entry.needed != (entry.pointer != nullptr))
+      return fail(entry.name,
+                  entry.needed ? "a device pointer"
+                               : "null (the kernel was compiled without it)",
+                  entry.needed ? "null" : "a pointer");
+    if (reinterpret_cast<uintptr_t>(entry.pointer) % entry.alignment != 0)
+      return fail(
+          entry.name,
+          "an address that is a multiple of " + Twine(entry.alignment),
+          "0x" + Twine::utohexstr(reinterpret_cast<uintptr_t>(entry.pointer)));
+  }
+  LaunchDescription::Grid grid = d.grid(a.m, a.k);
+  const DeviceInfo &info = owner->info();
+  if (grid.x > unsigned(info.maxGridX))
+    return fail("m",
+                "at most " + Twine(int64_t(info.maxGridX) * d.blockM) +
+                    " (the grid's limit at block_m = " + Twine(d.blockM) + ")",
+                Twine(a.m));
+  if (grid.y > unsigned(info.maxGridY))
+    return fail("k",
+                "at most " + Twine(int64_t(info.maxGridY) * d.blockN) +
+                    " (the grid's limit at block_n = " + Twine(d.blockN) + ")",
+                Twine(a.k));
+  return Error::success();
+}
+
+Error Kernel::launchGrid(cu::Stream stream, LaunchDescription::Grid grid,
+                         MutableArrayRef<void *> arguments,
+                         function_ref<std::string()> sizes) const {
+  const LaunchDescription &d = launchDescription;
+  void **parameters = arguments.data();
   const CudaDriver &driver = owner->driver();
   const DriverTable &table = driver.table();
   auto call = [&]() -> cu::Result {
@@ -443,9 +544,9 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
     return Error::success();
   return driver.check(
       result, formatv("cannot launch {0} (grid {1}x{2}x{3}, block {4}, {5} "
-                      "bytes of shared memory, m = {6}, n = {7}, k = {8})",
+                      "bytes of shared memory, {6})",
                       d.kernelName, grid.x, grid.y, grid.z, d.blockThreads,
-                      d.sharedBytes, a.m, a.n, a.k)
+                      d.sharedBytes, sizes())
                   .str());
 }
 
@@ -464,7 +565,9 @@ Error Kernel::checkPointers(const DenseArguments &a) const {
       {names[5], a.c},
       {names[6], a.workspace},
       {names[12], a.globalScales},
-      {names[13], a.activationScales}};
+      {names[13], a.activationScales},
+      {names[14], a.activationZeroPoints},
+      {names[15], a.weightSums}};
   for (auto [name, pointer] : pointers) {
     if (!pointer)
       continue;

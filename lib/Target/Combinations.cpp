@@ -49,6 +49,31 @@ static std::vector<Weight> allWeights() {
   return weights;
 }
 
+/// How activations are scaled and summed.
+static std::vector<MatmulProblem> activationVariants() {
+  std::vector<MatmulProblem> variants;
+  MatmulProblem p;
+  for (NumberFormat accumulator : {NumberFormat::f32(), NumberFormat::f16()}) {
+    p.accumulator = accumulator;
+    variants.push_back(p);
+  }
+  p = {};
+  for (auto scale : {ActivationScaleKind::Tensor, ActivationScaleKind::Token})
+    for (bool zeroPoint : {false, true}) {
+      p.activationScale = scale;
+      p.activationZeroPoint = zeroPoint;
+      variants.push_back(p);
+    }
+  p.activationZeroPoint = false;
+  for (int32_t group : {32, 64, 128, 256})
+    for (NumberFormat format : {NumberFormat::f32(), NumberFormat::e8m0()}) {
+      p.activationGroup = group;
+      p.activationScaleFormat = format;
+      variants.push_back(p);
+    }
+  return variants;
+}
+
 static bool isLegal(const MatmulProblem &problem, const TargetInfo &target) {
   llvm::Error error = problem.weight.verify();
   if (!error)
@@ -78,10 +103,18 @@ humming::enumerateProblems(const TargetInfo &target,
   for (NumberFormat activation : allActivations()) {
     p.activation = activation;
     p.deriveDivisors();
-    for (auto activationScale :
-         {ActivationScaleKind::None, ActivationScaleKind::Tensor,
-          ActivationScaleKind::Token}) {
-      p.activationScale = activationScale;
+    for (const MatmulProblem &variant : activationVariants()) {
+      p.activationScale = variant.activationScale;
+      p.activationGroup = variant.activationGroup;
+      p.activationScaleFormat = variant.activationScaleFormat;
+      p.activationZeroPoint = variant.activationZeroPoint;
+      p.accumulator = variant.accumulator;
+      // Most variants go with few activations: ask once.
+      MatmulProblem probe = p;
+      probe.weight = QuantType();
+      probe.weight.weight = NumberFormat::unsignedInt(2);
+      if (!isLegal(probe, target))
+        continue;
       for (const Weight &weight : allWeights()) {
         p.weight.weight = weight.format;
         p.weight.table = weight.table;
@@ -116,12 +149,15 @@ humming::enumerateProblems(const TargetInfo &target,
 }
 
 /// The attributes of a problem as text, which are what pairs are made of.
-static std::array<std::string, 9> attributesOf(const MatmulProblem &p) {
+static std::array<std::string, 10> attributesOf(const MatmulProblem &p) {
   std::string table;
   if (p.weight.table)
     table = *p.weight.table == CodeTable::nf4() ? "nf4" : "fp4";
   return {p.activation.str(),
-          stringify(p.activationScale).str(),
+          stringify(p.activationScale).str() +
+              (p.activationZeroPoint ? " zp" : "") +
+              (p.accumulator.isF16() ? " sum16" : ""),
+          std::to_string(p.activationGroup) + p.activationScaleFormat.str(),
           table.empty() ? p.weight.weight.str() : table,
           p.weight.scale.str(),
           p.weight.granularity.str(),
@@ -134,7 +170,7 @@ static std::array<std::string, 9> attributesOf(const MatmulProblem &p) {
 std::vector<MatmulProblem>
 humming::coverPairs(const std::vector<MatmulProblem> &problems) {
   // Numbered values make pairs cheap to look up.
-  constexpr size_t count = std::tuple_size_v<std::array<std::string, 9>>;
+  constexpr size_t count = std::tuple_size_v<std::array<std::string, 10>>;
   std::array<std::vector<std::string>, count> names;
   std::vector<std::array<uint16_t, count>> rows;
   for (const MatmulProblem &problem : problems) {
@@ -172,6 +208,57 @@ humming::coverPairs(const std::vector<MatmulProblem> &problems) {
   return cover;
 }
 
+/// What goes with each activation format: a row an option.
+static std::string activationTable() {
+  struct Option {
+    const char *name;
+    MatmulProblem problem;
+  };
+  std::vector<Option> options;
+  auto add = [&](const char *name,
+                 ActivationScaleKind scale) -> MatmulProblem & {
+    options.push_back({name, MatmulProblem()});
+    options.back().problem.activationScale = scale;
+    return options.back().problem;
+  };
+  add("scale per tensor", ActivationScaleKind::Tensor);
+  add("scale per token", ActivationScaleKind::Token);
+  for (auto [name, group] :
+       {std::pair<const char *, int32_t>{"scale per 32 of a token", 32},
+        {"scale per 64, 128, ... of a token", 64}})
+    add(name, ActivationScaleKind::Token).activationGroup = group;
+  MatmulProblem &exponents =
+      add("the same in e8m0", ActivationScaleKind::Token);
+  exponents.activationGroup = 64;
+  exponents.activationScaleFormat = NumberFormat::e8m0();
+  add("zero points", ActivationScaleKind::Token).activationZeroPoint = true;
+  add("f16 sums", ActivationScaleKind::None).accumulator = NumberFormat::f16();
+
+  std::string text = "| activations |";
+  for (NumberFormat activation : allActivations())
+    text += " " + activation.str() + " |";
+  text += "\n|---|";
+  for (size_t i = 0; i < allActivations().size(); ++i)
+    text += "---|";
+  text += "\n";
+  for (Option &option : options) {
+    text += std::string("| ") + option.name + " |";
+    for (NumberFormat activation : allActivations()) {
+      option.problem.activation = activation;
+      option.problem.weight.weight = NumberFormat::unsignedInt(2);
+      std::string cell = " |";
+      for (const TargetInfo &target : getAllTargets())
+        if (isLegal(option.problem, target)) {
+          cell = " " + target.chip.str() + "+ |";
+          break;
+        }
+      text += cell;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string humming::supportTable() {
   std::string text = "| weights |";
   for (NumberFormat activation : allActivations())
@@ -199,5 +286,5 @@ std::string humming::supportTable() {
     }
     text += "\n";
   }
-  return text;
+  return text + "\n" + activationTable();
 }

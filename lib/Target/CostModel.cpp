@@ -123,9 +123,11 @@ static double dequantInstructions(const MatmulProblem &problem, bool native) {
   static thread_local Last last;
   if (last.cost < 0 || last.type != problem.weight ||
       last.operand != problem.activation || last.native != native)
-    last = {
-        problem.weight, problem.activation, native,
-        dequantCost(problem.weight, problem.activation, native).perWeights8};
+    last = {problem.weight, problem.activation, native,
+            dequantCost(problem.weight,
+                        weightOperand(problem.weight, problem.activation),
+                        native)
+                .perWeights8};
   return last.cost;
 }
 
@@ -160,6 +162,11 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
   case ScalePlacement::Epilogue:
     break;
   }
+  // A product or a conversion a partial sum, and the loads of its scales.
+  if (problem.activationGroup != 0)
+    unit += std::max(1.0, 64.0 / problem.activationGroup) * 6 * columns;
+  else if (problem.accumulator.isF16())
+    unit += 6 * columns;
   // One instruction a unit and step (and a fence, a commit and a wait a step)
   // instead of one for every column; B needs no loads.
   unit += warpgroups ? steps : steps * columns;

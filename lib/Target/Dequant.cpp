@@ -94,6 +94,22 @@ llvm::Error humming::checkDequant(const QuantType &type,
                   weight.str());
 }
 
+NumberFormat humming::weightOperand(const QuantType &type,
+                                    const NumberFormat &activation) {
+  if (!isFloat8(activation) || type.table)
+    return activation;
+  auto fits = [&](const NumberFormat &operand) {
+    llvm::Error error = checkDequant(type, operand);
+    bool ok = !error;
+    llvm::consumeError(std::move(error));
+    return ok;
+  };
+  NumberFormat e4m3 = NumberFormat::smallFloat(4, 3);
+  NumberFormat other =
+      activation == e4m3 ? NumberFormat::smallFloat(5, 2) : e4m3;
+  return !fits(activation) && fits(other) ? other : activation;
+}
+
 int32_t humming::dequantExponent(const NumberFormat &weight,
                                  const NumberFormat &operand) {
   if (operand.isInteger() && weight.isFloat())

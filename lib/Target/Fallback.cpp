@@ -38,6 +38,14 @@ humming::resolveFallback(const MatmulProblem &problem,
       candidate.activationScale = ActivationScaleKind::None;
     // Plain weights are operands of their own format only.
     candidate.weightLayout = WeightLayout::Packed;
+    if (activation.bits == 16)
+      candidate.activationGroup = 0;
+    if (activation.bits == 16 || candidate.activationGroup == 0)
+      candidate.activationScaleFormat = NumberFormat::f32();
+    if (!activation.isInteger())
+      candidate.activationZeroPoint = false;
+    if (!activation.isF16())
+      candidate.accumulator = NumberFormat::f32();
     candidate.deriveDivisors();
     if (llvm::Error other = checkProblem(candidate, target)) {
       llvm::consumeError(std::move(other));

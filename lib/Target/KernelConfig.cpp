@@ -131,9 +131,15 @@ std::string MatmulProblem::str() const {
   os << " x " << activation.str();
   if (activationScale != ActivationScaleKind::None)
     os << '/' << stringify(activationScale);
+  if (activationGroup != 0)
+    os << "/g" << activationGroup << '/' << activationScaleFormat.str();
+  if (activationZeroPoint)
+    os << "/zp-int";
   os << " -> " << output.str();
   if (hasBias)
     os << " + bias";
+  if (!accumulator.isF32())
+    os << ", " << accumulator.str() << " sums";
   os << ',';
   printSize(os, 'M', m);
   printSize(os, 'N', n);
@@ -288,6 +294,12 @@ int32_t humming::groupsOfStage(const QuantType &type, int32_t blockK) {
   return whole + (type.columnPhase % std::min(group, blockK) != 0);
 }
 
+bool humming::hasPartialSums(const MatmulProblem &problem,
+                             const KernelConfig &config) {
+  return config.scale == ScalePlacement::Accumulator ||
+         problem.activationGroup != 0 || problem.accumulator.isF16();
+}
+
 SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
                                                const KernelConfig &config) {
   constexpr int64_t alignment = 128;
@@ -316,8 +328,19 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
       layout.activations + align(blockM * blockK * problem.activation.bits / 8);
   layout.zeroPoints =
       layout.scales + align(layout.scaleRows * blockN * scaleBytes);
-  layout.stageBytes =
+  layout.tokenScales =
       layout.zeroPoints + align(layout.zeroPointRows * blockN * zeroPointBytes);
+  if (int64_t aGroup = problem.activationGroup) {
+    layout.tokenScaleRows =
+        int32_t(std::max<int64_t>(1, (blockK + aGroup - 1) / aGroup));
+    // A block may begin in the middle of 16 tokens.
+    layout.tokenScaleTokens =
+        int32_t(blockM / 16 * 16 + (blockM % 16 == 0 ? 0 : 16));
+  }
+  layout.stageBytes =
+      layout.tokenScales +
+      align(int64_t(layout.tokenScaleRows) * layout.tokenScaleTokens *
+            problem.activationScaleFormat.bits / 8);
   layout.stages = config.copy == CopyKind::Sync ? 2 : config.stages;
   layout.epilogueBytes =
       align(blockN * blockM * 4 * std::max(1, config.warpsK - 1));
@@ -369,7 +392,7 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   int64_t units = config.warpN / 16;
   int64_t columns = config.warpM / 8;
   int64_t accumulators = units * columns * 4;
-  if (config.scale == ScalePlacement::Accumulator)
+  if (hasPartialSums(problem, config))
     accumulators *= 2; // the partial sum of a group and the total
   int64_t packed = units * problem.weight.weight.bits; // words of one slab
   int64_t operand = units * 4;                         // one MMA step
@@ -383,6 +406,8 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   int64_t scales = units * 2;
   if (problem.weight.zeroPoint != ZeroPointKind::None)
     scales += units * 2;
+  if (problem.activationGroup != 0)
+    scales += columns * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters; the
   // reduction over warps keeps some addresses alive across the loop (a 64x64
   // warp tile spills with it, and does not without).

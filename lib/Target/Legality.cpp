@@ -30,6 +30,11 @@
 //       at least 2) and divide the known sizes
 //   P10 plain weights are 8-bit ones of the activations' format, without zero
 //       points
+//   P11 activation groups go with scales per token and are powers of two, at
+//       least one step of the MMA; scales are f32, or e8m0 with groups
+//   P12 zero points of activations go with s8 without groups
+//   P13 sums are f32, or f16 with f16 activations and weights (before scales)
+//       of at most 512, so that sums of ordinary activations do not overflow
 //
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
@@ -42,7 +47,8 @@
 //       of 128 bytes of activations
 //   L7  the blockK / 64 slabs of a stage are a multiple of warpsK
 //   L8  32 to 1024 threads
-//   L9  blockK is a multiple of the group or the group of blockK
+//   L9  blockK is a multiple of the group or the group of blockK, for groups of
+//       weights and of activations
 //   L10 epilogue scaling exactly for whole-row scales
 //   L11 operand scaling only if scale and activation have one type of 16 bits
 //   L12 the chip has the copy mechanism
@@ -64,6 +70,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <string>
 
 using namespace humming;
@@ -88,6 +95,50 @@ static llvm::Error problemError(unsigned rule, const Twine &expected,
                                 const Twine &got) {
   return llvm::createStringError("rule P" + Twine(rule) + ": expected " +
                                  expected + ", got " + got);
+}
+
+/// P11 to P13.
+static llvm::Error checkActivationExtras(const MatmulProblem &problem) {
+  const NumberFormat &activation = problem.activation;
+  int32_t group = problem.activationGroup;
+  int32_t least = std::max(16, 256 / activation.bits);
+  if (group != 0 &&
+      (problem.activationScale != ActivationScaleKind::Token || group < least ||
+       group > 32768 || !llvm::isPowerOf2_32(uint32_t(group))))
+    return problemError(11,
+                        "activation groups with scales per token, a power of "
+                        "two from " +
+                            Twine(least) + " to 32768 for " + activation.str() +
+                            " activations",
+                        "groups of " + Twine(group) + " with scales per " +
+                            stringify(problem.activationScale));
+  if (!problem.activationScaleFormat.isF32() &&
+      !(problem.activationScaleFormat.isE8M0() && group != 0))
+    return problemError(11, "activation scales of f32, or e8m0 with groups",
+                        problem.activationScaleFormat.str());
+  if (problem.activationZeroPoint &&
+      (activation != NumberFormat::signedInt(8) || group != 0))
+    return problemError(
+        12, "zero points with s8 activations without groups",
+        activation.str() + Twine(" activations") +
+            (group ? " in groups of " + Twine(group) : Twine()));
+  if (!problem.accumulator.isF32() &&
+      !(problem.accumulator.isF16() && activation.isF16()))
+    return problemError(13, "sums of f32, or of f16 with f16 activations",
+                        "sums of " + problem.accumulator.str() + " with " +
+                            activation.str() + " activations");
+  double largest = problem.weight.weight.maxFinite();
+  if (problem.weight.table) {
+    largest = 0;
+    for (float value : problem.weight.table->values)
+      largest = std::max(largest, std::fabs(double(value)));
+  }
+  if (problem.accumulator.isF16() && !(largest <= 512))
+    return problemError(13,
+                        "weights of at most 512 (before scales) with sums of "
+                        "f16",
+                        problem.weight.weight.str());
+  return llvm::Error::success();
 }
 
 llvm::Error humming::checkProblem(const MatmulProblem &problem,
@@ -127,7 +178,8 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
       weight.weight.kind != NumberFormat::Kind::Unsigned)
     return problemError(7, "unsigned weights with zero points",
                         weight.weight.str());
-  if (llvm::Error error = checkDequant(weight, activation))
+  if (llvm::Error error =
+          checkDequant(weight, weightOperand(weight, activation)))
     return llvm::createStringError("rule P4: " +
                                    llvm::toString(std::move(error)));
   if (weight.weight.bits > activation.bits)
@@ -197,7 +249,7 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
                             activation.str() +
                             ", without zero points (pack others)",
                         weight.str());
-  return llvm::Error::success();
+  return checkActivationExtras(problem);
 }
 
 //===----------------------------------------------------------------------===//
@@ -312,6 +364,16 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         str(c.blockK));
           }))
     return false;
+  int32_t aGroup = problem.activationGroup;
+  if (!verdict.require(
+          9, aGroup == 0 || c.blockK % aGroup == 0 || aGroup % c.blockK == 0,
+          [&] {
+            return Text("blockK a multiple or a divisor of the activation "
+                        "group (" +
+                            str(aGroup) + ")",
+                        str(c.blockK));
+          }))
+    return false;
   if (!verdict.require(
           10, wholeRow == (c.scale == ScalePlacement::Epilogue), [&] {
             return Text(wholeRow ? "scale=epilogue for whole-row scales"
@@ -347,8 +409,8 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         str(c.stages));
           }))
     return false;
-  int32_t accumulators = (c.warpN / 16) * (c.warpM / 8) * 4 *
-                         (c.scale == ScalePlacement::Accumulator ? 2 : 1);
+  int32_t accumulators =
+      (c.warpN / 16) * (c.warpM / 8) * 4 * (hasPartialSums(problem, c) ? 2 : 1);
   if (!verdict.require(14, accumulators <= 128, [&] {
         return Text("at most 128 accumulator registers a thread (a smaller "
                     "warp tile)",

@@ -157,8 +157,9 @@ static MatmulOp replaceUser(RewriterBase &rewriter, MatmulOp op,
       rewriter, rewriter.getFusedLoc({op.getLoc(), user->getLoc()}), type,
       op.getActivations(), op.getWeights(), op.getScales(), op.getZeroPoints(),
       bias, op.getGlobalScales(), op.getActivationScales(),
-      op.getQuantTypeAttr(), op.getLoweringConfigAttr(),
-      op.getActivationScaleAttr());
+      op.getActivationZeroPoints(), op.getWeightSums(), op.getQuantTypeAttr(),
+      op.getLoweringConfigAttr(), op.getActivationScaleAttr(),
+      op.getActivationGroupAttr(), op.getAccumulateAttr());
   fused->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceOp(user, fused);
   rewriter.eraseOp(op);

@@ -109,7 +109,8 @@ struct CopyLoop {
                                  "the K loop only");
       if (user != copy &&
           !isa<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
-               LoadScalesOp, WarpgroupMmaOp, WarpgroupMmaTilesOp>(user))
+               LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp,
+               WarpgroupMmaTilesOp>(user))
         return user->emitOpError("expected the copied tile to be read by "
                                  "fragment loads only, and filled by one copy");
     }
@@ -322,11 +323,11 @@ void Pipeliner::run() {
   loop.walk([&](Operation *op) {
     TypeSwitch<Operation *>(op)
         .Case<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
-              LoadScalesOp, WarpgroupMmaOp, WarpgroupMmaTilesOp>(
-            [&](auto load) {
-              if (buffers.contains(load.getTile()))
-                load.getStageMutable().assign(read);
-            });
+              LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp,
+              WarpgroupMmaTilesOp>([&](auto load) {
+          if (buffers.contains(load.getTile()))
+            load.getStageMutable().assign(read);
+        });
   });
 
   Operation *yield = loop.getBody()->getTerminator();

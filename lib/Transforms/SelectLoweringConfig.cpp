@@ -113,6 +113,34 @@ LogicalResult humming::selectLoweringConfig(MatmulOp op,
   return success();
 }
 
+LogicalResult humming::selectQuantizeConfig(QuantizeOp op,
+                                            const TargetInfo &target,
+                                            const ConfigSelection &selection) {
+  QuantizeProblem problem = op.getProblem();
+  if (problem.m == 0)
+    problem.m = selection.m;
+  auto report = [&](llvm::Error error) -> LogicalResult {
+    return op.emitOpError() << llvm::toString(std::move(error));
+  };
+  llvm::Expected<QuantizeConfig> config = chooseQuantizeConfig(problem, target);
+  if (!config)
+    return report(config.takeError());
+  if (QuantizeConfigAttr given = op.getQuantizeConfigAttr()) {
+    config = given.getConfig();
+  } else if (!selection.config.empty()) {
+    config = QuantizeConfig::parse(selection.config, *config);
+    if (!config)
+      return report(config.takeError());
+  }
+  if (llvm::Error error = checkQuantizeConfig(problem, *config, target))
+    return report(std::move(error));
+  op.setQuantizeConfigAttr(QuantizeConfigAttr::get(op.getContext(), *config));
+  if (selection.explain)
+    op.emitRemark() << "config for " << problem.str() << " on "
+                    << StringRef(target.chip) << ": chosen " << config->str();
+  return success();
+}
+
 namespace {
 struct SelectLoweringConfigPass
     : humming::impl::SelectLoweringConfigPassBase<SelectLoweringConfigPass> {
@@ -137,6 +165,12 @@ struct SelectLoweringConfigPass
     WalkResult result = module.walk([&](MatmulOp op) {
       ++(op.getLoweringConfigAttr() ? numKept : numChosen);
       return WalkResult(selectLoweringConfig(op, **target, selection));
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    result = module.walk([&](QuantizeOp op) {
+      ++(op.getQuantizeConfigAttr() ? numKept : numChosen);
+      return WalkResult(selectQuantizeConfig(op, **target, selection));
     });
     if (result.wasInterrupted())
       signalPassFailure();

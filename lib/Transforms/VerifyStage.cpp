@@ -40,7 +40,7 @@ static bool isHQuant(Operation *op) {
 
 /// Ops of stages 1 and 2.
 static bool isTensorOp(Operation *op) {
-  return isa<MatmulOp, DequantizeOp, PackOp, UnpackOp>(op);
+  return isa<MatmulOp, QuantizeOp, DequantizeOp, PackOp, UnpackOp>(op);
 }
 
 /// Applies `isWrong` to the types of results and block arguments; returns the
@@ -94,7 +94,26 @@ static void checkOperator(ModuleOp module, Violations &violations) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       if (LoweringConfigAttr config = matmul.getLoweringConfigAttr())
         violations.at(op) << "expected no lowering_config, got " << config;
+    if (auto quantize = dyn_cast<QuantizeOp>(op))
+      if (QuantizeConfigAttr config = quantize.getQuantizeConfigAttr())
+        violations.at(op) << "expected no quantize_config, got " << config;
   });
+}
+
+static void checkQuantizeConfigured(QuantizeOp op, const TargetInfo &target,
+                                    Violations &violations) {
+  QuantizeConfigAttr config = op.getQuantizeConfigAttr();
+  if (!config) {
+    violations.at(op) << "expected a quantize_config, got none; run "
+                         "hquant-select-lowering-config";
+    return;
+  }
+  QuantizeProblem problem = op.getProblem();
+  if (llvm::Error error = checkQuantize(problem, target))
+    violations.at(op) << llvm::toString(std::move(error));
+  else if (llvm::Error error =
+               checkQuantizeConfig(problem, config.getConfig(), target))
+    violations.at(op) << llvm::toString(std::move(error));
 }
 
 static void checkConfigured(ModuleOp module, Violations &violations) {
@@ -102,6 +121,11 @@ static void checkConfigured(ModuleOp module, Violations &violations) {
   violations.any |= failed(target);
   module.walk([&](Operation *op) {
     checkTensorOp(op, violations);
+    if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+      if (succeeded(target))
+        checkQuantizeConfigured(quantize, **target, violations);
+      return;
+    }
     auto matmul = dyn_cast<MatmulOp>(op);
     if (!matmul)
       return;

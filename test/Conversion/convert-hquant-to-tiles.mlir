@@ -10,7 +10,7 @@ module attributes {hquant.target = #nvvm.target<chip = "sm_80">} {
 // The whole program: coordinates, bounds in cells, one buffer a tile, and scales on
 // the partial sum of the group's two slabs.
 // CHECK-LABEL: gpu.func @accumulator(
-// CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1>, %[[W:[a-z0-9]+]]: !llvm.ptr<1>, %[[S:[a-z0-9]+]]: !llvm.ptr<1>, %[[Z:[a-z0-9]+]]: !llvm.ptr<1>, %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[C:[a-z0-9]+]]: !llvm.ptr<1>, %[[WS:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32, %[[LDX:[a-z0-9]+]]: i32, %[[LDC:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>)
+// CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1>, %[[W:[a-z0-9]+]]: !llvm.ptr<1>, %[[S:[a-z0-9]+]]: !llvm.ptr<1>, %[[Z:[a-z0-9]+]]: !llvm.ptr<1>, %[[BIAS:[a-z0-9]+]]: !llvm.ptr<1>, %[[C:[a-z0-9]+]]: !llvm.ptr<1>, %[[WS:[a-z0-9]+]]: !llvm.ptr<1>, %[[M:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32, %[[K:[a-z0-9]+]]: i32, %[[LDX:[a-z0-9]+]]: i32, %[[LDC:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>)
 // CHECK-SAME: workgroup(%[[XT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[WT:[a-z0-9]+]] : memref<4096xi8, {{.*}}>, %[[ST:[a-z0-9]+]] : memref<128xi8, {{.*}}>, %[[SCRATCH:[a-z0-9]+]] : memref<4096xi8, {{.*}}>)
 // CHECK-SAME: kernel attributes {hquant.lowering_config = {{.*}}, known_block_size = array<i32: 64, 1, 1>}
 // CHECK: %[[TID:.*]] = gpu.thread_id x

@@ -158,12 +158,48 @@ Expected<MatmulProblem> problemOf(const LaunchDescription &launch, int64_t m,
   if (!activationScale)
     return activationScale.takeError();
   problem.activationScale = *activationScale;
+  problem.activationGroup = launch.activationGroup;
+  if (launch.activationScaleFormat == "e8m0")
+    problem.activationScaleFormat = NumberFormat::e8m0();
+  problem.activationZeroPoint = launch.activationZeroPoint;
+  if (launch.accumulator == "f16")
+    problem.accumulator = NumberFormat::f16();
   problem.hasBias = launch.hasBias;
   problem.m = m;
   problem.n = n;
   problem.k = k;
   problem.kDivisor = launch.kDivisor;
   problem.nDivisor = launch.nDivisor;
+  return problem;
+}
+
+Expected<QuantizeProblem> quantizeProblemOf(const LaunchDescription &launch,
+                                            int64_t m, int64_t k) {
+  QuantizeProblem problem;
+  std::pair<StringRef, NumberFormat *> formats[] = {
+      {launch.activation, &problem.input},
+      {launch.output, &problem.codes.format},
+      {launch.activationScaleFormat, &problem.codes.scaleFormat}};
+  for (auto [text, slot] : formats) {
+    Expected<NumberFormat> format = NumberFormat::parse(text);
+    if (!format)
+      return format.takeError();
+    *slot = *format;
+  }
+  Expected<ActivationScaleKind> scale =
+      parseActivationScaleKind(launch.activationScale);
+  if (!scale)
+    return scale.takeError();
+  problem.scale = *scale;
+  Expected<GateKind> gate = parseGateKind(launch.gate);
+  if (!gate)
+    return gate.takeError();
+  problem.gate = *gate;
+  problem.codes.group = launch.activationGroup;
+  problem.codes.zeroPoint = launch.activationZeroPoint;
+  problem.m = m;
+  problem.k = k;
+  problem.kDivisor = launch.kDivisor;
   return problem;
 }
 

@@ -17,6 +17,7 @@
 
 #include "Humming/Runtime/LaunchDescription.h"
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Quantize.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ llvm::Error writeArtifacts(llvm::StringRef folder,
 /// Error: a field that does not parse.
 llvm::Expected<MatmulProblem> problemOf(const LaunchDescription &launch,
                                         int64_t m, int64_t n, int64_t k);
+/// The same of a quantize kernel.
+llvm::Expected<QuantizeProblem>
+quantizeProblemOf(const LaunchDescription &launch, int64_t m, int64_t k);
 /// The config that a description names. Error: it does not parse.
 llvm::Expected<KernelConfig> configOf(const LaunchDescription &launch);
 

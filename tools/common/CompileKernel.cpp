@@ -45,10 +45,18 @@ static std::string problemText(const MatmulProblem &problem) {
   if (problem.weight.table)
     for (float value : problem.weight.table->values)
       table += " " + utohexstr(bit_cast<uint32_t>(value));
+  std::string extras;
+  if (problem.activationGroup)
+    extras += "/g" + std::to_string(problem.activationGroup) + "/" +
+              problem.activationScaleFormat.str();
+  if (problem.activationZeroPoint)
+    extras += "/zp";
+  if (problem.accumulator.isF16())
+    extras += "/sum16";
   return (problem.activation.str() + Twine("/") +
-          stringify(problem.activationScale) + " * " + problem.weight.str() +
-          " " + stringify(problem.weightLayout) + " phase " +
-          Twine(problem.weight.columnPhase) + table + " -> " +
+          stringify(problem.activationScale) + extras + " * " +
+          problem.weight.str() + " " + stringify(problem.weightLayout) +
+          " phase " + Twine(problem.weight.columnPhase) + table + " -> " +
           problem.output.str() + (problem.hasBias ? " + bias" : "") + " k%" +
           Twine(problem.kDivisor) + " n%" + Twine(problem.nDivisor))
       .str();
@@ -78,6 +86,53 @@ KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
     config = ranked->front().config;
   }
 
+  if (Error error = findAssemblerOnce())
+    return std::move(error);
+  CacheKey key;
+  // A fallback is in the launch description's notes.
+  key.problem = problemText(problem) + (problem.activation == given.activation
+                                            ? ""
+                                            : " for " + given.activation.str());
+  key.config = config.str();
+  key.chip = target.chip.str();
+  key.ptxVersion = requiredPtxVersion(problem, config, target);
+  return lookUp(std::move(key), target, [&] {
+    CompileOptions options;
+    options.chip = target.chip.str();
+    options.config = config.str();
+    options.fallback = fallback;
+    return state->compiler.compile(given, options);
+  });
+}
+
+Expected<KernelArtifacts>
+KernelCompiler::compile(const QuantizeProblem &problem,
+                        const TargetInfo &target, StringRef configText) {
+  Expected<QuantizeConfig> config = chooseQuantizeConfig(problem, target);
+  if (config && !configText.empty())
+    config = QuantizeConfig::parse(configText, *config);
+  if (!config)
+    return config.takeError();
+  if (Error error = findAssemblerOnce())
+    return std::move(error);
+  CacheKey key;
+  // Sizes count through the divisor and the config alone.
+  QuantizeProblem anySize = problem;
+  anySize.m = anySize.k = 0;
+  key.problem =
+      "quantize " + anySize.str() + " k%" + std::to_string(problem.kDivisor);
+  key.config = config->str();
+  key.chip = target.chip.str();
+  key.ptxVersion = requiredPtxVersion(problem, target);
+  return lookUp(std::move(key), target, [&] {
+    CompileOptions options;
+    options.chip = target.chip.str();
+    options.config = config->str();
+    return state->compiler.compile(problem, options);
+  });
+}
+
+Error KernelCompiler::findAssemblerOnce() {
   if (!state->searched) {
     state->searched = true;
     Expected<AssemblerSearch> search = AssemblerSearch::fromEnvironment();
@@ -93,15 +148,12 @@ KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
       // The driver can still take the PTX when the kernel is loaded.
       consumeError(found.takeError());
   }
+  return Error::success();
+}
 
-  CacheKey key;
-  // A fallback is in the launch description's notes.
-  key.problem = problemText(problem) + (problem.activation == given.activation
-                                            ? ""
-                                            : " for " + given.activation.str());
-  key.config = config.str();
-  key.chip = target.chip.str();
-  key.ptxVersion = requiredPtxVersion(problem, config, target);
+Expected<KernelArtifacts>
+KernelCompiler::lookUp(CacheKey key, const TargetInfo &target,
+                       function_ref<Expected<CompileResult>()> run) {
   key.compiler = compilerVersion();
   key.assembler = state->assembler ? state->assembler->identity : "";
   std::string id = key.hash();
@@ -114,12 +166,7 @@ KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
   auto start = std::chrono::steady_clock::now();
   Expected<CacheEntry> entry =
       cache->getOrCompute(key, [&](DiskCache::Sink sink) -> Error {
-        CompileOptions options;
-        options.chip = target.chip.str();
-        options.config = config.str();
-        options.fallback = fallback;
-        Expected<CompileResult> result =
-            state->compiler.compile(given, options);
+        Expected<CompileResult> result = run();
         if (!result)
           return result.takeError();
         for (const StepTime &step : result->times)

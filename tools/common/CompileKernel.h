@@ -14,6 +14,7 @@
 #define HUMMING_TOOLS_COMMON_COMPILEKERNEL_H
 
 #include "Artifacts.h"
+#include "Humming/Compiler/Compiler.h"
 #include "Humming/Runtime/DiskCache.h"
 #include "Humming/Target/KernelConfig.h"
 #include <memory>
@@ -35,6 +36,11 @@ public:
   compile(const MatmulProblem &problem, const TargetInfo &target,
           const std::optional<KernelConfig> &config);
 
+  /// The same for a quantize; `config` has keys of QuantizeConfig, or is empty.
+  llvm::Expected<KernelArtifacts> compile(const QuantizeProblem &problem,
+                                          const TargetInfo &target,
+                                          llvm::StringRef config);
+
   /// Take the next activation format where the chip lacks one.
   bool fallback = false;
 
@@ -52,6 +58,12 @@ public:
   const std::string &assemblerLog() const { return lastLog; }
 
 private:
+  llvm::Error findAssemblerOnce();
+  /// Looks `key` up, or makes it from what `run` compiles.
+  llvm::Expected<KernelArtifacts>
+  lookUp(CacheKey key, const TargetInfo &target,
+         llvm::function_ref<llvm::Expected<CompileResult>()> run);
+
   struct State;
   std::unique_ptr<State> state;
   std::unique_ptr<DiskCache> cache;

@@ -59,14 +59,15 @@ public:
       return Error::success();
     Memory memory;
     ArgumentPacker arguments;
-    for (StringRef name : LaunchDescription::argumentNames()) {
+    for (StringRef name : launchDescription.arguments()) {
       if (std::optional<BufferSlot> slot = slotOf(name))
         arguments.pointer(map(*slot, memory));
       else
         arguments.i32(sizeOf(name, sizes));
     }
 
-    LaunchDescription::Grid grid = launchDescription.grid(sizes.m, sizes.n);
+    LaunchDescription::Grid grid = launchDescription.grid(
+        sizes.m, launchDescription.isQuantize() ? sizes.k : sizes.n);
     LaunchConfig config;
     config.grid = {grid.x, grid.y, grid.z};
     config.block = {launchDescription.blockThreads, 1, 1};
@@ -79,6 +80,8 @@ public:
 
 private:
   static std::optional<BufferSlot> slotOf(StringRef name) {
+    if (name == "codes")
+      return BufferSlot::Output;
     for (unsigned i = 0; i < kNumBufferSlots; ++i)
       if (stringify(BufferSlot(i)) == name)
         return BufferSlot(i);
@@ -90,7 +93,7 @@ private:
         .Case("n", sizes.n)
         .Case("k", sizes.k)
         .Case("ldx", sizes.ldx)
-        .Case("ldc", sizes.ldc)
+        .Cases({"ldc", "ldq"}, sizes.ldc)
         .Default(0);
   }
   /// The device address of a buffer's data; 0 if the kernel gets none.
@@ -100,7 +103,11 @@ private:
       return 0;
     uint64_t address = memory.addExternal(
         stringify(slot), image.drop_front(kGuardBytes).drop_back(kGuardBytes));
-    if (slot != BufferSlot::Output && slot != BufferSlot::Workspace)
+    bool isResult = slot == BufferSlot::Output || slot == BufferSlot::Workspace;
+    if (launchDescription.isQuantize() &&
+        launchDescription.activationScale == "token")
+      isResult |= slot == BufferSlot::Scales || slot == BufferSlot::ZeroPoints;
+    if (!isResult)
       memory.setReadOnly(address);
     return address;
   }

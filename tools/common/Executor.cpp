@@ -92,6 +92,20 @@ public:
                  ? nullptr
                  : reinterpret_cast<void *>(buffer.pointer + kGuardBytes);
     };
+    if (kernel->description().isQuantize()) {
+      QuantizeArguments arguments;
+      arguments.x = at(BufferSlot::X);
+      arguments.codes = at(BufferSlot::Output);
+      arguments.scales = at(BufferSlot::Scales);
+      arguments.zeroPoints = at(BufferSlot::ZeroPoints);
+      arguments.m = sizes.m;
+      arguments.k = sizes.k;
+      arguments.ldx = sizes.ldx;
+      arguments.ldq = sizes.ldc;
+      if (Error error = kernel->launch(stream, arguments))
+        return error;
+      return gpu->driver().synchronizeStream(stream);
+    }
     DenseArguments arguments;
     arguments.x = at(BufferSlot::X);
     arguments.w = at(BufferSlot::Weights);
@@ -102,6 +116,8 @@ public:
     arguments.workspace = at(BufferSlot::Workspace);
     arguments.globalScales = at(BufferSlot::GlobalScales);
     arguments.activationScales = at(BufferSlot::ActivationScales);
+    arguments.activationZeroPoints = at(BufferSlot::ActivationZeroPoints);
+    arguments.weightSums = at(BufferSlot::WeightSums);
     size_t workspace = buffers[unsigned(BufferSlot::Workspace)].bytes;
     arguments.workspaceBytes =
         workspace == 0 ? 0 : int64_t(workspace - 2 * kGuardBytes);

@@ -27,8 +27,9 @@ namespace humming {
 /// alignment that kernels ask for.
 constexpr size_t kGuardBytes = 1024;
 
-/// The pointer arguments, in the kernel's order; the last two stand after the
-/// sizes.
+/// The pointer arguments, in a matmul's order; the last ones stand after the
+/// sizes. A quantize kernel reads X, writes Output (its codes), Scales and
+/// ZeroPoints, and ldc is its ldq.
 enum class BufferSlot : unsigned {
   X,
   Weights,
@@ -39,8 +40,10 @@ enum class BufferSlot : unsigned {
   Workspace,
   GlobalScales,
   ActivationScales,
+  ActivationZeroPoints,
+  WeightSums,
 };
-constexpr unsigned kNumBufferSlots = 9;
+constexpr unsigned kNumBufferSlots = 11;
 /// Buffers before the sizes.
 constexpr unsigned kNumLeadingSlots = 7;
 llvm::StringRef stringify(BufferSlot slot);

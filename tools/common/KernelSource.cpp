@@ -96,6 +96,10 @@ KernelSource::kernelsFor(Shape shape, int64_t m, const QuantType *weight) {
   }
   std::string why = "there is none";
   for (const KernelArtifacts &kernel : files) {
+    if (kernel.launch.isQuantize()) {
+      why = "it is a quantize kernel (--op quantize)";
+      continue;
+    }
     if (weight) {
       Expected<MatmulProblem> problem =
           problemOf(kernel.launch, m, shape.n, shape.k);
@@ -113,17 +117,54 @@ KernelSource::kernelsFor(Shape shape, int64_t m, const QuantType *weight) {
   if (fitting.empty())
     return makeError("no compiled kernel fits n = " + Twine(shape.n) +
                      ", k = " + Twine(shape.k) + ": " + why);
-  if (!saveFlag.empty())
-    for (size_t i = 0; i < fitting.size(); ++i) {
-      KernelArtifacts kernel = fitting[i];
-      kernel.name += "_" + std::to_string(shape.n) + "x" +
-                     std::to_string(shape.k) + "_m" + std::to_string(m) + "_" +
-                     kernel.launch.chip;
-      if (fitting.size() > 1)
-        kernel.name += "_" + std::to_string(i);
-      if (Error error = writeArtifacts(saveFlag, kernel))
-        return makeError("--save-artifacts: " + toString(std::move(error)));
-    }
+  if (Error error =
+          save(fitting, "_" + std::to_string(shape.n) + "x" +
+                            std::to_string(shape.k) + "_m" + std::to_string(m)))
+    return std::move(error);
+  return std::move(fitting);
+}
+
+/// Writes the kernels where --save-artifacts says, if it does.
+Error KernelSource::save(ArrayRef<KernelArtifacts> kernels,
+                         StringRef suffix) const {
+  if (saveFlag.empty())
+    return Error::success();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    KernelArtifacts kernel = kernels[i];
+    kernel.name += suffix.str() + "_" + kernel.launch.chip;
+    if (kernels.size() > 1)
+      kernel.name += "_" + std::to_string(i);
+    if (Error error = writeArtifacts(saveFlag, kernel))
+      return makeError("--save-artifacts: " + toString(std::move(error)));
+  }
+  return Error::success();
+}
+
+Expected<std::vector<KernelArtifacts>>
+KernelSource::quantizeKernelsFor(int64_t m, int64_t k) {
+  std::vector<KernelArtifacts> fitting;
+  for (const KernelArtifacts &kernel : files)
+    if (kernel.launch.isQuantize() && k % kernel.launch.kDivisor == 0)
+      fitting.push_back(kernel);
+#ifdef HUMMING_HAVE_COMPILER
+  if (!isPrecompiled()) {
+    Expected<const TargetInfo *> target = flags.target();
+    if (!target)
+      return target.takeError();
+    Expected<QuantizeProblem> problem = flags.quantizeProblem(m, k);
+    if (!problem)
+      return problem.takeError();
+    Expected<KernelArtifacts> kernel =
+        compiler->compile(*problem, **target, flags.configFlag.getValue());
+    if (!kernel)
+      return kernel.takeError();
+    fitting.push_back(std::move(*kernel));
+  }
+#endif
+  if (fitting.empty())
+    return makeError("no compiled quantize kernel fits k = " + Twine(k));
+  if (Error error = save(fitting, "_" + std::to_string(k)))
+    return std::move(error);
   return std::move(fitting);
 }
 

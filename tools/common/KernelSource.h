@@ -46,6 +46,11 @@ public:
   llvm::Expected<std::vector<KernelArtifacts>>
   kernelsFor(Shape shape, int64_t m, const QuantType *weight = nullptr);
 
+  /// The same for `--op quantize`. Compiled kernels alone; files are those
+  /// whose operation is quantize.
+  llvm::Expected<std::vector<KernelArtifacts>> quantizeKernelsFor(int64_t m,
+                                                                  int64_t k);
+
   /// Configs to compile in place of the chooser's answer.
   std::vector<std::string> configs;
   /// Try this many legal configs: the chooser's pick, those of the least
@@ -69,6 +74,8 @@ public:
 #endif
 
 private:
+  llvm::Error save(llvm::ArrayRef<KernelArtifacts> kernels,
+                   llvm::StringRef suffix) const;
   llvm::Expected<std::vector<KernelArtifacts>>
   compileFor(Shape shape, int64_t m, const QuantType *weight);
 

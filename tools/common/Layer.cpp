@@ -9,6 +9,7 @@
 #include "Layer.h"
 #include "Humming/Quant/Checkpoint.h"
 #include "Humming/Quant/Packing.h"
+#include "Humming/Target/Dequant.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 
@@ -56,6 +57,11 @@ Expected<HostLayer> packLayer(QuantizedWeights weights,
     for (unsigned byte = 0; byte < 4; ++byte)
       layer.globalScales.push_back(
           uint8_t(bit_cast<uint32_t>(scale) >> (8 * byte)));
+  if (problem.activationZeroPoint)
+    for (float sum : weights.rowSums())
+      for (unsigned byte = 0; byte < 4; ++byte)
+        layer.weightSums.push_back(
+            uint8_t(bit_cast<uint32_t>(sum) >> (8 * byte)));
   if (problem.hasBias) {
     // The kernel reads the bias in the output's format: what it reads is what
     // the reference adds.
@@ -121,7 +127,7 @@ static int32_t reductionOf(StringRef mma) {
 KernelNumerics numericsOf(const MatmulProblem &problem,
                           const KernelConfig &config) {
   KernelNumerics numerics;
-  numerics.operand = problem.activation;
+  numerics.operand = weightOperand(problem.weight, problem.activation);
   numerics.output = problem.output;
   numerics.scale = config.scale == ScalePlacement::Operand ? ScaleSite::Operand
                    : config.scale == ScalePlacement::Accumulator
@@ -136,6 +142,14 @@ KernelNumerics numericsOf(const MatmulProblem &problem,
   // Hopper (sources in lib/Quant/Reference.cpp); the emulator models it.
   if (problem.activation.isFloat() && problem.activation.bits == 8)
     numerics.accumulator.mantissaBits = 13;
+  if (problem.accumulator.isF16())
+    numerics.accumulator = NumberFormat::f16();
+  // No partial sum is longer than a warp's part of a stage.
+  if (problem.accumulator.isF16() || problem.activationGroup != 0) {
+    numerics.partialK = config.blockK / config.warpsK;
+    if (problem.activationGroup != 0)
+      numerics.partialK = std::min(numerics.partialK, problem.activationGroup);
+  }
   numerics.warpsK = config.warpsK;
   numerics.splitK = config.splitK;
   return numerics;

@@ -26,6 +26,7 @@ struct HostLayer {
   std::vector<uint8_t> packedZeroPoints; ///< empty if there are none
   std::vector<uint8_t> bias;             ///< empty if there is none
   std::vector<uint8_t> globalScales;     ///< f32; empty if there are none
+  std::vector<uint8_t> weightSums;       ///< f32, of asymmetric activations
 };
 
 /// Random weights of the problem's types, n and k. Same seed, same layer.

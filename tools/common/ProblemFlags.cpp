@@ -56,6 +56,10 @@ ProblemFlags::ProblemFlags()
                "What is computed: C[M,N] = X[M,K] * dequant(W[N,K])^T + bias"),
       chip("chip", cl::desc("Target: sm_75, sm_80, ..."), cl::init("sm_90"),
            cl::value_desc("sm_XX"), cl::cat(category)),
+      operation("op",
+                cl::desc("What the kernel does: matmul, or quantize (16-bit "
+                         "activations of --input to codes of --a)"),
+                cl::init("matmul"), cl::value_desc("name"), cl::cat(category)),
       activation("a", cl::desc("Format of the activations"), cl::init("bf16"),
                  cl::value_desc("format"), cl::cat(category)),
       activationScale(
@@ -63,6 +67,31 @@ ProblemFlags::ProblemFlags()
           cl::desc("Scales of the activations: none, tensor or token; token by "
                    "default for 8- and 4-bit activations"),
           cl::value_desc("kind"), cl::cat(category)),
+      activationGroup(
+          "a-group",
+          cl::desc("Activations of a token that share a scale: G along K (a "
+                   "power of two), 0 = one scale per token, -1 = one per "
+                   "tensor"),
+          cl::init("0"), cl::value_desc("G"), cl::cat(category)),
+      activationScaleFormat(
+          "a-scale-format",
+          cl::desc("Format of the activation scales: f32, or e8m0 with groups"),
+          cl::init("f32"), cl::value_desc("format"), cl::cat(category)),
+      activationZeroPoint(
+          "a-zero-point",
+          cl::desc("Zero points of s8 activations: none or int (per token or "
+                   "tensor)"),
+          cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
+      gate("gate",
+           cl::desc("With --op quantize: none, or quantize f(x[k]) * x[K + k] "
+                    "with f silu, gelu or gelu_tanh"),
+           cl::init("none"), cl::value_desc("kind"), cl::cat(category)),
+      input("input", cl::desc("With --op quantize: format of the input"),
+            cl::init("bf16"), cl::value_desc("format"), cl::cat(category)),
+      accumulate("accumulate",
+                 cl::desc("Format of the MMA's sums: f32, or f16 with f16 "
+                          "activations"),
+                 cl::init("f32"), cl::value_desc("format"), cl::cat(category)),
       weight("w", cl::desc("Format of the weights: u1..u8, s2..s8, eXmY"),
              cl::init("u4"), cl::value_desc("format"), cl::cat(category)),
       layout("layout",
@@ -178,13 +207,22 @@ Expected<MatmulProblem> ProblemFlags::problem(Shape shape, int64_t m) const {
                                    globalScale + "'");
   if (Error error = parseTable(table, problem.weight.table))
     return std::move(error);
-  StringRef scaleOfA = activationScale;
-  if (!activationScale.getNumOccurrences())
-    scaleOfA = problem.activation.bits < 16 ? "token" : "none";
-  Expected<ActivationScaleKind> scaleKind = parseActivationScaleKind(scaleOfA);
+  Expected<ActivationScaleKind> scaleKind =
+      activationScaleKind(problem.activation);
   if (!scaleKind)
-    return atFlag("a-scale", scaleKind.takeError());
+    return scaleKind.takeError();
   problem.activationScale = *scaleKind;
+  Expected<ActivationCodes> codes = activationCodes();
+  if (!codes)
+    return codes.takeError();
+  problem.activationGroup = codes->group;
+  problem.activationScaleFormat = codes->scaleFormat;
+  problem.activationZeroPoint = codes->zeroPoint;
+  if (accumulate != "f32" && accumulate != "f16")
+    return flagError("accumulate",
+                     "expected f32 or f16, got '" + accumulate + "'");
+  if (accumulate == "f16")
+    problem.accumulator = NumberFormat::f16();
   problem.hasBias = bias;
   problem.n = shape.n;
   problem.k = shape.k;
@@ -208,6 +246,76 @@ Error ProblemFlags::setLayout(MatmulProblem &problem) const {
                      "expected auto, packed or plain, got '" + layout + "'");
   problem.weightLayout = *parsed;
   return Error::success();
+}
+
+Expected<ActivationScaleKind>
+ProblemFlags::activationScaleKind(const NumberFormat &format) const {
+  StringRef text = activationScale;
+  if (!activationScale.getNumOccurrences())
+    text = format.bits >= 16         ? "none"
+           : activationGroup == "-1" ? "tensor"
+                                     : "token";
+  Expected<ActivationScaleKind> kind = parseActivationScaleKind(text);
+  if (!kind)
+    return atFlag("a-scale", kind.takeError());
+  if (activationGroup == "-1" && *kind != ActivationScaleKind::Tensor)
+    return flagError("a-group",
+                     "-1 says one scale per tensor, --a-scale says " + text);
+  return kind;
+}
+
+Expected<ActivationCodes> ProblemFlags::activationCodes() const {
+  ActivationCodes codes;
+  if (Error error = parseFormat("a", activation, codes.format))
+    return std::move(error);
+  if (Error error = parseFormat("a-scale-format", activationScaleFormat,
+                                codes.scaleFormat))
+    return std::move(error);
+  // 1x128 is what some call groups of 128.
+  StringRef groupText = activationGroup;
+  groupText.consume_front("1x");
+  if (groupText != "-1") {
+    Expected<int64_t> parsed =
+        parseIntegerFlag("a-group", groupText, 0, 1 << 30);
+    if (!parsed)
+      return parsed.takeError();
+    codes.group = int32_t(*parsed);
+  }
+  if (activationZeroPoint != "none" && activationZeroPoint != "int")
+    return flagError("a-zero-point",
+                     "expected none or int, got '" + activationZeroPoint + "'");
+  codes.zeroPoint = activationZeroPoint == "int";
+  return codes;
+}
+
+Expected<bool> ProblemFlags::isQuantize() const {
+  if (operation != "matmul" && operation != "quantize")
+    return flagError("op",
+                     "expected matmul or quantize, got '" + operation + "'");
+  return operation == "quantize";
+}
+
+Expected<QuantizeProblem> ProblemFlags::quantizeProblem(int64_t m,
+                                                        int64_t k) const {
+  QuantizeProblem problem;
+  if (Error error = parseFormat("input", input, problem.input))
+    return std::move(error);
+  Expected<ActivationCodes> codes = activationCodes();
+  if (!codes)
+    return codes.takeError();
+  problem.codes = *codes;
+  Expected<ActivationScaleKind> kind = activationScaleKind(codes->format);
+  if (!kind)
+    return kind.takeError();
+  problem.scale = *kind;
+  Expected<GateKind> gateKind = parseGateKind(gate);
+  if (!gateKind)
+    return atFlag("gate", gateKind.takeError());
+  problem.gate = *gateKind;
+  problem.m = m;
+  problem.k = k;
+  problem.deriveDivisors();
+  return problem;
 }
 
 Expected<MatmulProblem> ProblemFlags::problem() const {
@@ -273,6 +381,12 @@ Expected<SmallVector<Shape>> ProblemFlags::shapes() const {
     return k.takeError();
   result.push_back({*n, *k});
   return result;
+}
+
+Expected<SmallVector<int64_t>> ProblemFlags::depths() const {
+  if (!kFlag.getNumOccurrences())
+    return flagError("k", "expected a number of input features, got nothing");
+  return parseIntegerListFlag("k", kFlag, 1, kMaxSize);
 }
 
 Expected<std::optional<KernelConfig>>

@@ -23,6 +23,7 @@
 #define HUMMING_TOOLS_COMMON_PROBLEMFLAGS_H
 
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Quantize.h"
 #include "Humming/Target/TargetInfo.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/CommandLine.h"
@@ -49,12 +50,18 @@ public:
   /// Sets the layout that `--layout` asks for, after the weights' type is
   /// known. Error: names the flag.
   llvm::Error setLayout(MatmulProblem &problem) const;
+  /// `--op`: whether it is quantize. Error: it is neither that nor matmul.
+  llvm::Expected<bool> isQuantize() const;
+  /// The problem of `--op quantize`, for one K; 0 where it is not given.
+  llvm::Expected<QuantizeProblem> quantizeProblem(int64_t m, int64_t k) const;
   /// `--chip`. Error: names the flag and the known chips.
   llvm::Expected<const TargetInfo *> target() const;
   /// `--m`, or nothing.
   llvm::Expected<llvm::SmallVector<int64_t>> tokens() const;
   /// `--n` and `--k`, or each `--shape NxK`. Error: neither, or both.
   llvm::Expected<llvm::SmallVector<Shape>> shapes() const;
+  /// `--k` alone, a list: of quantize. Error: it is not given.
+  llvm::Expected<llvm::SmallVector<int64_t>> depths() const;
   /// `--config`, completed by `base`; nothing if it was not given.
   llvm::Expected<std::optional<KernelConfig>>
   config(const KernelConfig &base) const;
@@ -63,12 +70,18 @@ public:
   void setDefaultTokens(llvm::StringRef text) { defaultTokens = text.str(); }
 
   llvm::cl::OptionCategory category;
-  llvm::cl::opt<std::string> chip, activation, activationScale, weight, layout,
-      table, scale, group, phase, zeroPoint, globalScale, output, tokensFlag,
-      nFlag, kFlag, shapeFlag, configFlag;
+  llvm::cl::opt<std::string> chip, operation, activation, activationScale,
+      activationGroup, activationScaleFormat, activationZeroPoint, gate, input,
+      accumulate, weight, layout, table, scale, group, phase, zeroPoint,
+      globalScale, output, tokensFlag, nFlag, kFlag, shapeFlag, configFlag;
   llvm::cl::opt<bool> bias, fallback, batchInvariant;
 
 private:
+  /// What activations are quantized to.
+  llvm::Expected<ActivationCodes> activationCodes() const;
+  llvm::Expected<ActivationScaleKind>
+  activationScaleKind(const NumberFormat &format) const;
+
   std::string defaultTokens;
 };
 

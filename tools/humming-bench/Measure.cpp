@@ -38,7 +38,8 @@ Bench::~Bench() {
     for (Buffer *buffer :
          {&copy.weights, &copy.scales, &copy.zeroPoints, &copy.globalScales})
       release(*buffer);
-  for (Buffer *buffer : {&x, &xScales, &bias, &c, &workspace})
+  for (Buffer *buffer :
+       {&x, &xScales, &xZeroPoints, &weightSums, &bias, &c, &workspace})
     release(*buffer);
   if (start)
     consumeError(driver.destroyEvent(start));
@@ -305,10 +306,25 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
   // Codes of 8 bits and less fill their range: bring them back to units.
   int64_t xScaleBytes = 0;
   if (problem->activationScale != ActivationScaleKind::None) {
-    xScaleBytes =
-        problem->activationScale == ActivationScaleKind::Tensor ? 4 : 4 * m;
-    float unit = float(1 / problem->activation.maxFinite());
-    if (Error error = fillWith(xScales, floatBytes(unit), size_t(xScaleBytes)))
+    const NumberFormat &format = problem->activationScaleFormat;
+    int64_t scales =
+        problem->activationScale == ActivationScaleKind::Tensor ? 1 : m;
+    if (int64_t group = problem->activationGroup)
+      scales = (k + group - 1) / group * paddedScaleTokens(m);
+    xScaleBytes = scales * format.bits / 8;
+    double unit = 1 / problem->activation.maxFinite();
+    if (Error error =
+            fillWith(xScales,
+                     format.isF32() ? floatBytes(float(unit))
+                                    : codesToBytes(format, format.encode(unit)),
+                     size_t(xScaleBytes)))
+      return std::move(error);
+  }
+  if (problem->activationZeroPoint) {
+    if (Error error = fillWith(xZeroPoints, std::vector<uint8_t>{3, 0, 0, 0},
+                               size_t(4 * m)))
+      return std::move(error);
+    if (Error error = fillWith(weightSums, floatBytes(1.0f), size_t(4 * n)))
       return std::move(error);
   }
   if (Error error = reserve(c, size_t(m * n) * cElement))
@@ -347,6 +363,10 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
     arguments.globalScales =
         launch.globalScale == "none" ? nullptr : address(copy.globalScales);
     arguments.activationScales = xScaleBytes ? address(xScales) : nullptr;
+    if (problem->activationZeroPoint) {
+      arguments.activationZeroPoints = address(xZeroPoints);
+      arguments.weightSums = address(weightSums);
+    }
     arguments.m = int32_t(m);
     arguments.n = int32_t(n);
     arguments.k = int32_t(k);

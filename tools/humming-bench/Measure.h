@@ -87,7 +87,7 @@ private:
   cu::Event start = nullptr, end = nullptr;
   std::string operandsKey; ///< what `operands` holds
   std::vector<Operands> operands;
-  Buffer x, xScales, bias, c, workspace;
+  Buffer x, xScales, xZeroPoints, weightSums, bias, c, workspace;
 };
 
 } // namespace humming

@@ -76,6 +76,28 @@ Expected<CompileResult> compileDirectly(const MatmulProblem &problem,
   return compiler.compile(problem, options);
 }
 
+/// What `--emit` asks for of a compiled kernel.
+Error takeArtifact(Artifact artifact, const KernelArtifacts &kernel,
+                   std::string &bytes) {
+  switch (artifact) {
+  case Artifact::Ptx:
+    bytes = kernel.ptx;
+    break;
+  case Artifact::Cubin:
+    if (kernel.cubin.empty())
+      return createStringError(
+          "--emit cubin: expected an assembler (libnvJitLink.so, ptxas or a "
+          "driver), found none; install one, set CUDA_HOME, or emit ptx, which "
+          "a driver can load");
+    bytes = kernel.cubin;
+    break;
+  default:
+    bytes = kernel.launch.str();
+    break;
+  }
+  return Error::success();
+}
+
 Expected<Output> makeOutput(Artifact artifact, const MatmulProblem &problem,
                             const TargetInfo &target, ProblemFlags &flags,
                             bool explain, bool noCache) {
@@ -121,22 +143,46 @@ Expected<Output> makeOutput(Artifact artifact, const MatmulProblem &problem,
     return kernel.takeError();
   output.steps = compiler.steps();
   output.assemblerLog = compiler.assemblerLog();
-  switch (artifact) {
-  case Artifact::Ptx:
-    output.bytes = kernel->ptx;
-    break;
-  case Artifact::Cubin:
-    if (kernel->cubin.empty())
-      return createStringError(
-          "--emit cubin: expected an assembler (libnvJitLink.so, ptxas or a "
-          "driver), found none; install one, set CUDA_HOME, or emit ptx, which "
-          "a driver can load");
-    output.bytes = kernel->cubin;
-    break;
-  default:
-    output.bytes = kernel->launch.str();
-    break;
+  if (Error error = takeArtifact(artifact, *kernel, output.bytes))
+    return std::move(error);
+  return output;
+}
+
+/// The same for `--op quantize`.
+Expected<Output> makeQuantizeOutput(Artifact artifact,
+                                    const QuantizeProblem &problem,
+                                    const TargetInfo &target,
+                                    ProblemFlags &flags, bool explain,
+                                    bool noCache) {
+  Output output;
+  StringRef config = flags.configFlag.getValue();
+  if (artifact <= Artifact::Stage4 || explain) {
+    Compiler compiler;
+    CompileOptions options;
+    options.chip = target.chip.str();
+    options.config = config.str();
+    options.lastStage = artifact <= Artifact::Stage4 ? int(artifact) : 2;
+    options.keepIR = true;
+    options.explain = explain;
+    Expected<CompileResult> result = compiler.compile(problem, options);
+    if (!result)
+      return result.takeError();
+    output.remarks = result->remarks;
+    if (artifact <= Artifact::Stage4) {
+      output.bytes = std::move(result->ir);
+      for (const StepTime &step : result->times)
+        output.steps.push_back({step.step, step.milliseconds});
+      return output;
+    }
   }
+  KernelCompiler compiler(!noCache);
+  Expected<KernelArtifacts> kernel = compiler.compile(problem, target, config);
+  if (!kernel)
+    return kernel.takeError();
+  output.steps = compiler.steps();
+  output.assemblerLog = compiler.assemblerLog();
+  if (Error error = takeArtifact(artifact, *kernel, output.bytes))
+    return std::move(error);
   return output;
 }
 
@@ -148,13 +194,41 @@ Error run(ProblemFlags &flags, StringRef emit, StringRef file, bool time,
   Expected<const TargetInfo *> target = flags.target();
   if (!target)
     return target.takeError();
-  Expected<MatmulProblem> problem = flags.problem();
-  if (!problem)
-    return problem.takeError();
-  Expected<Output> output =
-      makeOutput(*artifact, *problem, **target, flags, explain, noCache);
-  if (!output)
-    return output.takeError();
+  Expected<bool> quantize = flags.isQuantize();
+  if (!quantize)
+    return quantize.takeError();
+  Output made;
+  if (*quantize) {
+    Expected<SmallVector<int64_t>> m = flags.tokens();
+    if (!m)
+      return m.takeError();
+    int64_t k = 0;
+    if (flags.kFlag.getNumOccurrences()) {
+      Expected<SmallVector<int64_t>> depths = flags.depths();
+      if (!depths)
+        return depths.takeError();
+      k = depths->front();
+    }
+    Expected<QuantizeProblem> problem =
+        flags.quantizeProblem(m->empty() ? 0 : m->front(), k);
+    if (!problem)
+      return problem.takeError();
+    Expected<Output> result = makeQuantizeOutput(*artifact, *problem, **target,
+                                                 flags, explain, noCache);
+    if (!result)
+      return result.takeError();
+    made = std::move(*result);
+  } else {
+    Expected<MatmulProblem> problem = flags.problem();
+    if (!problem)
+      return problem.takeError();
+    Expected<Output> result =
+        makeOutput(*artifact, *problem, **target, flags, explain, noCache);
+    if (!result)
+      return result.takeError();
+    made = std::move(*result);
+  }
+  const Output *output = &made;
 
   std::error_code code;
   ToolOutputFile out(file, code, sys::fs::OF_None);
@@ -192,6 +266,13 @@ std::string slugOf(const MatmulProblem &problem) {
   std::string name = problem.weight.str() + "_" + problem.activation.str();
   if (problem.activationScale != ActivationScaleKind::None)
     name += "-" + stringify(problem.activationScale).str();
+  if (problem.activationGroup != 0)
+    name += "-g" + std::to_string(problem.activationGroup) + "-" +
+            problem.activationScaleFormat.str();
+  if (problem.activationZeroPoint)
+    name += "-zp";
+  if (problem.accumulator.isF16())
+    name += "-sum16";
   for (char &c : name)
     if (!isAlnum(c) && c != '_' && c != '.')
       c = '-';

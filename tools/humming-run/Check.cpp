@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
+#include "BufferImage.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -19,10 +21,6 @@ namespace humming {
 static Error makeError(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
-
-/// 0xFF is a NaN in f16, bf16, f32 and e4m3; 0x7F7F is a NaN in f16 and the
-/// largest magnitudes in bf16; 0x00 finds reads that only zeros would forgive.
-static constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F};
 
 std::vector<int64_t> chooseFeatures(int64_t m, int64_t n, int64_t k,
                                     int64_t budget, uint64_t seed) {
@@ -47,36 +45,6 @@ std::vector<int64_t> chooseFeatures(int64_t m, int64_t n, int64_t k,
 }
 
 namespace {
-/// The host's side of one buffer: guard, data, guard.
-class Image {
-public:
-  void assign(ArrayRef<uint8_t> data, uint8_t poison) {
-    bytes.assign(data.size() + 2 * kGuardBytes, poison);
-    if (!data.empty())
-      std::memcpy(bytes.data() + kGuardBytes, data.data(), data.size());
-  }
-  MutableArrayRef<uint8_t> data() {
-    return MutableArrayRef<uint8_t>(bytes)
-        .drop_front(kGuardBytes)
-        .drop_back(kGuardBytes);
-  }
-  bool empty() const { return bytes.empty(); }
-  /// Offset, from the data's start, of the first guard byte that is not
-  /// `poison`; nothing if all are.
-  std::optional<int64_t> damagedGuard(uint8_t poison) const {
-    size_t dataEnd = bytes.size() - kGuardBytes;
-    for (size_t i = 0; i < kGuardBytes; ++i) {
-      if (bytes[i] != poison)
-        return int64_t(i) - int64_t(kGuardBytes);
-      if (bytes[dataEnd + i] != poison)
-        return int64_t(dataEnd + i) - int64_t(kGuardBytes);
-    }
-    return std::nullopt;
-  }
-
-  std::vector<uint8_t> bytes;
-};
-
 /// One size's buffers and the bookkeeping of what went wrong.
 class CheckRun {
 public:
@@ -89,6 +57,8 @@ public:
 
 private:
   Error prepare();
+  std::vector<uint8_t> scaleBytes(uint8_t poison) const;
+  std::pair<double, double> scaleOf(int64_t row, int64_t column) const;
   Error runOnce(uint8_t poison, std::vector<uint8_t> &outputs);
   Error checkInputs(uint8_t poison);
   Error compare(ArrayRef<uint8_t> outputs);
@@ -110,9 +80,11 @@ private:
   LaunchSizes sizes;
   std::vector<uint32_t> activations; ///< [m, k], codes
   std::vector<uint8_t> xBytes;       ///< [m, k], as the kernel reads them
-  std::vector<float> xScales;        ///< empty, [1] or [m]
+  /// Empty, [1], [m] or [groups, m up to a multiple of 16].
+  std::vector<float> xScales;
+  std::vector<int32_t> xZeroPoints; ///< empty, [1] or [m]
   unsigned xElement = 2, cElement = 2;
-  Image images[kNumBufferSlots];
+  BufferImage images[kNumBufferSlots];
 };
 } // namespace
 
@@ -150,10 +122,20 @@ Error CheckRun::prepare() {
   }
   if (problem.activationScale != ActivationScaleKind::None) {
     Random random(options.seed ^ 0xac7);
-    xScales.resize(
-        problem.activationScale == ActivationScaleKind::Tensor ? 1 : size_t(m));
-    for (float &scale : xScales)
-      scale = float((0.5 + random.unit()) / problem.activation.maxFinite());
+    bool isTensor = problem.activationScale == ActivationScaleKind::Tensor;
+    int64_t group = problem.activationGroup;
+    int64_t rows = isTensor ? 1 : group ? paddedScaleTokens(m) : m;
+    xScales.resize(size_t(rows * (group ? (k + group - 1) / group : 1)));
+    for (float &scale : xScales) {
+      double value = (0.5 + random.unit()) / problem.activation.maxFinite();
+      const NumberFormat &format = problem.activationScaleFormat;
+      scale = float(format.decode(format.encode(value)));
+    }
+    if (problem.activationZeroPoint) {
+      xZeroPoints.resize(size_t(rows));
+      for (int32_t &zero : xZeroPoints)
+        zero = int32_t(random.below(256)) - 128;
+    }
   }
   if (!layer.weights.kOrder.empty()) {
     // The packed columns are in kOrder: gather the activations to match.
@@ -169,6 +151,37 @@ Error CheckRun::prepare() {
   return Error::success();
 }
 
+/// The activation scales as the kernel reads them; the padding of a row of
+/// groups' scales is poison.
+std::vector<uint8_t> CheckRun::scaleBytes(uint8_t poison) const {
+  const NumberFormat &format = problem.activationScaleFormat;
+  std::vector<uint8_t> bytes(xScales.size() * format.bits / 8, poison);
+  int64_t row =
+      problem.activationGroup ? paddedScaleTokens(m) : int64_t(xScales.size());
+  int64_t used = problem.activationGroup ? m : row;
+  for (size_t i = 0; i < xScales.size(); ++i) {
+    if (int64_t(i) % row >= used)
+      continue;
+    uint32_t code = format.isF32() ? bit_cast<uint32_t>(xScales[i])
+                                   : format.encode(xScales[i]);
+    for (unsigned byte = 0; byte < format.bits / 8u; ++byte)
+      bytes[i * format.bits / 8 + byte] = uint8_t(code >> (8 * byte));
+  }
+  return bytes;
+}
+
+/// The scale and the zero point of an activation.
+std::pair<double, double> CheckRun::scaleOf(int64_t row, int64_t column) const {
+  if (xScales.empty())
+    return {1, 0};
+  size_t index =
+      problem.activationScale == ActivationScaleKind::Tensor ? 0 : size_t(row);
+  double zero = xZeroPoints.empty() ? 0 : xZeroPoints[index];
+  if (int64_t group = problem.activationGroup)
+    index += size_t(column / group * paddedScaleTokens(m));
+  return {xScales[index], zero};
+}
+
 Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
   int64_t n = sizes.n, k = sizes.k;
   auto xSize = [&](int64_t elements) {
@@ -178,7 +191,7 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
   for (int64_t row = 0; row < m; ++row)
     std::memcpy(&padded[xSize(row * sizes.ldx)], &xBytes[xSize(row * k)],
                 xSize(k));
-  auto image = [&](BufferSlot slot) -> Image & {
+  auto image = [&](BufferSlot slot) -> BufferImage & {
     return images[unsigned(slot)];
   };
   image(BufferSlot::X).assign(padded, poison);
@@ -191,11 +204,15 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
   if (!layer.globalScales.empty())
     image(BufferSlot::GlobalScales).assign(layer.globalScales, poison);
   if (!xScales.empty())
-    image(BufferSlot::ActivationScales)
-        .assign(
-            ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(xScales.data()),
-                              4 * xScales.size()),
-            poison);
+    image(BufferSlot::ActivationScales).assign(scaleBytes(poison), poison);
+  if (!xZeroPoints.empty()) {
+    image(BufferSlot::ActivationZeroPoints)
+        .assign(ArrayRef<uint8_t>(
+                    reinterpret_cast<const uint8_t *>(xZeroPoints.data()),
+                    4 * xZeroPoints.size()),
+                poison);
+    image(BufferSlot::WeightSums).assign(layer.weightSums, poison);
+  }
   std::vector<uint8_t> blank(size_t(m) * sizes.ldc * cElement, poison);
   image(BufferSlot::Output).assign(blank, poison);
   int64_t counters = launch.counterBytes(m, n);
@@ -215,7 +232,7 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
     if (Error error = executor.launch(sizes))
       return error;
 
-  Image &c = image(BufferSlot::Output);
+  BufferImage &c = image(BufferSlot::Output);
   if (Error error = executor.download(BufferSlot::Output, c.bytes))
     return error;
   if (std::optional<int64_t> at = c.damagedGuard(poison))
@@ -233,7 +250,7 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
                                        Twine(i / cElement));
   }
   if (workspaceBytes > 0) {
-    Image &workspace = image(BufferSlot::Workspace);
+    BufferImage &workspace = image(BufferSlot::Workspace);
     if (Error error = executor.download(BufferSlot::Workspace, workspace.bytes))
       return error;
     if (std::optional<int64_t> at = workspace.damagedGuard(poison))
@@ -250,11 +267,12 @@ Error CheckRun::runOnce(uint8_t poison, std::vector<uint8_t> &outputs) {
 
 /// Reads every input back: its guards and its content must be as uploaded.
 Error CheckRun::checkInputs(uint8_t poison) {
-  Image back;
+  BufferImage back;
   for (BufferSlot slot :
        {BufferSlot::X, BufferSlot::Weights, BufferSlot::Scales,
-        BufferSlot::ZeroPoints, BufferSlot::Bias}) {
-    const Image &sent = images[unsigned(slot)];
+        BufferSlot::ZeroPoints, BufferSlot::Bias, BufferSlot::ActivationScales,
+        BufferSlot::ActivationZeroPoints, BufferSlot::WeightSums}) {
+    const BufferImage &sent = images[unsigned(slot)];
     if (sent.empty())
       continue;
     back.bytes.resize(sent.bytes.size());
@@ -286,12 +304,17 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
   std::vector<double> x;
   x.reserve(activations.size());
   for (auto [i, code] : enumerate(activations)) {
-    double scale = xScales.empty()       ? 1.0
-                   : xScales.size() == 1 ? double(xScales[0])
-                                         : double(xScales[i / size_t(k)]);
-    x.push_back(problem.activation.decode(code) * scale);
+    auto [scale, zero] = scaleOf(int64_t(i) / k, int64_t(i) % k);
+    x.push_back((problem.activation.decode(code) - zero) * scale);
   }
+  std::vector<double> offsets;
+  if (!xZeroPoints.empty())
+    for (int64_t row = 0; row < m; ++row) {
+      auto [scale, zero] = scaleOf(row, 0);
+      offsets.push_back(scale * zero);
+    }
   ReferenceOptions referenceOptions;
+  referenceOptions.offsets = offsets;
   referenceOptions.numerics = numericsOf(problem, config);
   if (int64_t(features.size()) < n)
     referenceOptions.features = features;

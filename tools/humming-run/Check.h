@@ -54,6 +54,12 @@ llvm::Expected<CheckReport> runAndCheck(Executor &executor,
                                         const HostLayer &layer, int64_t m,
                                         const CheckOptions &options);
 
+/// The same for a quantize kernel.
+llvm::Expected<CheckReport> runAndCheckQuantize(Executor &executor,
+                                                const KernelArtifacts &kernel,
+                                                int64_t m, int64_t k,
+                                                const CheckOptions &options);
+
 /// The output features that are compared: all if m * n * k is within the
 /// budget, else the first and the last 64 and a seeded sample of the rest.
 /// Sorted, each once.

@@ -47,6 +47,12 @@ struct RunTool {
   Expected<bool> run();
 
 private:
+  Expected<bool> runQuantize(Executor &executor, ArrayRef<int64_t> tokens);
+  /// Prints the kernel's line; `failure` says why there is no report.
+  void print(Executor &executor, const KernelArtifacts &kernel, int64_t m,
+             std::optional<int64_t> n, int64_t k,
+             const std::optional<CheckReport> &report, Error failure,
+             std::chrono::steady_clock::time_point start);
   Expected<const HostLayer *> layerFor(const KernelArtifacts &kernel,
                                        Shape shape);
   Error checkLayerFlags() const;
@@ -111,6 +117,72 @@ Expected<const HostLayer *> RunTool::layerFor(const KernelArtifacts &kernel,
   return &layer;
 }
 
+void RunTool::print(Executor &executor, const KernelArtifacts &kernel,
+                    int64_t m, std::optional<int64_t> n, int64_t k,
+                    const std::optional<CheckReport> &report, Error failure,
+                    std::chrono::steady_clock::time_point start) {
+  json::Object line{{"kernel", kernel.launch.kernelName},
+                    {"artifact", kernel.name},
+                    {"chip", kernel.launch.chip},
+                    {"config", kernel.launch.config},
+                    {"origin", kernel.origin},
+                    {"on", on.getValue()},
+                    {"device", executor.device()},
+                    {"loaded", executor.loadedFrom()},
+                    {"m", m},
+                    {"k", k},
+                    {"seed", int64_t(options.seed)}};
+  if (n)
+    line["n"] = *n;
+  if (report) {
+    report->addTo(line);
+    consumeError(std::move(failure));
+  } else {
+    line["ok"] = false;
+    line["detail"] = toString(std::move(failure));
+  }
+  line["seconds"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  outs() << json::Value(std::move(line)) << '\n';
+  outs().flush();
+}
+
+Expected<bool> RunTool::runQuantize(Executor &executor,
+                                    ArrayRef<int64_t> tokens) {
+  Expected<SmallVector<int64_t>> depths = problemFlags.depths();
+  if (!depths)
+    return depths.takeError();
+  bool allOk = true;
+  for (int64_t k : *depths)
+    for (int64_t m : tokens) {
+      Expected<std::vector<KernelArtifacts>> kernels =
+          source.quantizeKernelsFor(m, k);
+      if (!kernels)
+        return kernels.takeError();
+      for (const KernelArtifacts &kernel : *kernels) {
+        auto start = std::chrono::steady_clock::now();
+        Error failure = executor.load(kernel);
+        std::optional<CheckReport> report;
+        if (!failure) {
+          Expected<CheckReport> checked =
+              runAndCheckQuantize(executor, kernel, m, k, options);
+          if (checked)
+            report = std::move(*checked);
+          else
+            failure = checked.takeError();
+        }
+        print(executor, kernel, m, std::nullopt, k, report, std::move(failure),
+              start);
+        allOk &= report && report->ok;
+        if (!report && on == "cuda")
+          return makeError("stopped after a kernel that could not be run: " +
+                           kernel.name);
+      }
+    }
+  return allOk;
+}
+
 Expected<bool> RunTool::run() {
   Expected<SmallVector<int64_t>> tokens = problemFlags.tokens();
   if (!tokens)
@@ -122,6 +194,22 @@ Expected<bool> RunTool::run() {
   if (!seedValue)
     return seedValue.takeError();
   options.seed = uint64_t(*seedValue);
+
+  Expected<bool> quantize = problemFlags.isQuantize();
+  if (!quantize)
+    return quantize.takeError();
+  if (*quantize) {
+    if (!layerFlag.empty())
+      return makeError(
+          "--layer: expected none with --op quantize, which has no "
+          "weights");
+    if (Error error = source.open())
+      return std::move(error);
+    Expected<std::unique_ptr<Executor>> executor = createExecutor(on, *ordinal);
+    if (!executor)
+      return executor.takeError();
+    return runQuantize(**executor, *tokens);
+  }
 
   SmallVector<Shape> shapes;
   if (!layerFlag.empty()) {
@@ -174,29 +262,8 @@ Expected<bool> RunTool::run() {
           else
             failure = checked.takeError();
         }
-        json::Object line{{"kernel", kernel.launch.kernelName},
-                          {"artifact", kernel.name},
-                          {"chip", kernel.launch.chip},
-                          {"config", kernel.launch.config},
-                          {"origin", kernel.origin},
-                          {"on", on.getValue()},
-                          {"device", (*executor)->device()},
-                          {"loaded", (*executor)->loadedFrom()},
-                          {"m", m},
-                          {"n", shape.n},
-                          {"k", shape.k},
-                          {"seed", *seedValue}};
-        if (report) {
-          report->addTo(line);
-        } else {
-          line["ok"] = false;
-          line["detail"] = toString(std::move(failure));
-        }
-        line["seconds"] = std::chrono::duration<double>(
-                              std::chrono::steady_clock::now() - start)
-                              .count();
-        outs() << json::Value(std::move(line)) << '\n';
-        outs().flush();
+        print(**executor, kernel, m, shape.n, shape.k, report,
+              std::move(failure), start);
         allOk &= report && report->ok;
         // After a fault of the GPU its context is gone; the emulator goes on.
         if (!report && on == "cuda")

@@ -18,6 +18,7 @@
 #include "Humming/Target/Combinations.h"
 #include "Check.h"
 #include "Humming/Compiler/Compiler.h"
+#include "Humming/Target/Quantize.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
@@ -124,6 +125,48 @@ TEST(WarpgroupCombinations, ASampleOfEveryPair) {
   Compiler compiler;
   for (size_t i = 0; i < problems.size(); i += step)
     execute(compiler, problems[i], target);
+}
+
+/// Every pair of two attributes of quantize problems would take most of them:
+/// one in seven, another one for each chip, each with several rows.
+TEST(QuantizeCombinations, EveryKindOfKernel) {
+  Compiler compiler;
+  size_t offset = 0, executed = 0;
+  for (const char *chip : {"sm_75", "sm_80", "sm_90"}) {
+    QuantizeProblem sizes;
+    sizes.m = 10;
+    sizes.k = 300; // a tail of 4 of a chunk, and of every group
+    std::vector<QuantizeProblem> problems =
+        enumerateQuantizeProblems(**getTargetInfo(chip), sizes);
+    for (size_t i = offset++; i < problems.size(); i += 7, ++executed) {
+      CompileOptions options;
+      options.chip = chip;
+      llvm::Expected<CompileResult> compiled =
+          compiler.compile(problems[i], options);
+      if (!compiled) {
+        ADD_FAILURE() << problems[i].str() << ": "
+                      << llvm::toString(compiled.takeError());
+        continue;
+      }
+      KernelArtifacts kernel;
+      kernel.launch = compiled->launch;
+      kernel.ptx = compiled->ptx;
+      std::unique_ptr<Executor> executor = createEmulatorExecutor();
+      llvm::cantFail(executor->load(kernel));
+      CheckOptions checks;
+      checks.seed = i;
+      llvm::Expected<CheckReport> report = runAndCheckQuantize(
+          *executor, kernel, problems[i].m, problems[i].k, checks);
+      if (!report) {
+        ADD_FAILURE() << problems[i].str() << ": "
+                      << llvm::toString(report.takeError());
+        continue;
+      }
+      EXPECT_TRUE(report->ok) << problems[i].str() << " on " << chip << ", "
+                              << kernel.launch.config << ": " << report->detail;
+    }
+  }
+  EXPECT_GT(executed, 60u);
 }
 
 TEST(SupportTable, IsTheOneInTheReadme) {

@@ -89,9 +89,9 @@ TEST(LaunchDescription, RefusesUnknownFieldVersionAndOrder) {
   EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
             "launch description: unknown field 'extra'");
   // The version is what a reader must hear of first.
-  (*value.getAsObject())["format_version"] = 2;
+  (*value.getAsObject())["format_version"] = 1;
   EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
-            "launch description: format_version: expected 1, got 2");
+            "launch description: format_version: expected 2, got 1");
 
   value = makeLaunchDescription().toJSON();
   json::Array &arguments = *value.getAsObject()->getArray("arguments");

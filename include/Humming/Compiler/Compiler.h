@@ -18,6 +18,8 @@
 
 #include "Humming/Runtime/LaunchDescription.h"
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Quantize.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
@@ -51,10 +53,11 @@ struct StepTime {
 };
 
 struct CompileResult {
-  std::string ptx;          ///< stage 5
-  LaunchDescription launch; ///< how to launch it
-  KernelConfig config;      ///< what was chosen
-  std::string ir;           ///< text of options.lastStage, if asked for
+  std::string ptx;               ///< stage 5
+  LaunchDescription launch;      ///< how to launch it
+  KernelConfig config;           ///< what was chosen, of a matmul
+  QuantizeConfig quantizeConfig; ///< what was chosen, of a quantize
+  std::string ir;                ///< text of options.lastStage, if asked for
   std::vector<std::string> remarks;
   std::vector<StepTime> times;
 };
@@ -62,6 +65,8 @@ struct CompileResult {
 /// `humming_u4_g128_int_bf16_bf16_bias`: formats, granularity, zero point,
 /// scale, activation; a valid PTX identifier.
 std::string kernelName(const MatmulProblem &problem);
+/// `humming_quantize_bf16_e4m3_token_g128_e8m0_silu`.
+std::string kernelName(const QuantizeProblem &problem);
 
 /// Version of Humming and of the LLVM it was built with; part of cache keys.
 std::string compilerVersion();
@@ -69,6 +74,8 @@ std::string compilerVersion();
 /// The least PTX version (63 = 6.3) that the kernel of this config needs.
 int32_t requiredPtxVersion(const MatmulProblem &problem,
                            const KernelConfig &config,
+                           const TargetInfo &target);
+int32_t requiredPtxVersion(const QuantizeProblem &problem,
                            const TargetInfo &target);
 
 /// Compiles kernels one after another; keeps what they share (the MLIR
@@ -82,8 +89,22 @@ public:
   /// code generator is caught and reported as an error too.
   llvm::Expected<CompileResult> compile(const MatmulProblem &problem,
                                         const CompileOptions &options);
+  /// The same for a quantize; options.config has the keys of QuantizeConfig,
+  /// and there is no fallback.
+  llvm::Expected<CompileResult> compile(const QuantizeProblem &problem,
+                                        const CompileOptions &options);
 
 private:
+  /// The launch description of a result, its kernel's name, PTX version and
+  /// bytes of shared memory; the PTX version of a result.
+  using Describe = llvm::function_ref<LaunchDescription(
+      const CompileResult &, llvm::StringRef, int32_t, int64_t)>;
+  using Version = llvm::function_ref<int32_t(const CompileResult &)>;
+  template <typename Problem>
+  llvm::Error run(const Problem &problem, int64_t m,
+                  const CompileOptions &options, Describe describe,
+                  Version version, CompileResult &result);
+
   struct State;
   std::unique_ptr<State> state;
 };

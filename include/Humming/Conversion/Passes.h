@@ -46,6 +46,7 @@ namespace humming {
 namespace hquant {
 class HQuantDialect;
 class MatmulOp;
+class QuantizeOp;
 } // namespace hquant
 
 #define GEN_PASS_DECL
@@ -60,6 +61,10 @@ void populateLinalgToHQuantPatterns(mlir::RewritePatternSet &patterns);
 /// no lowering_config or logical operands.
 mlir::FailureOr<mlir::gpu::GPUFuncOp>
 buildTileProgram(mlir::OpBuilder &builder, hquant::MatmulOp op,
+                 mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+/// The same for a configured quantize. Fails if it has no quantize_config.
+mlir::FailureOr<mlir::gpu::GPUFuncOp>
+buildTileProgram(mlir::OpBuilder &builder, hquant::QuantizeOp op,
                  mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 
 /// Patterns that lower the copy, fragment, reduction and store ops of the tile

@@ -80,15 +80,20 @@ def ConvertHQuantToTilesPass : Pass<"convert-hquant-to-tiles", "::mlir::ModuleOp
                       %zero_points: !llvm.ptr<1>, %bias: !llvm.ptr<1>,
                       %c: !llvm.ptr<1>, %workspace: !llvm.ptr<1>, %m: i32, %n: i32,
                       %k: i32, %ldx: i32, %ldc: i32, %global_scales: !llvm.ptr<1>,
-                      %activation_scales: !llvm.ptr<1>) workgroup(...) kernel {...}
+                      %activation_scales: !llvm.ptr<1>,
+                      %activation_zero_points: !llvm.ptr<1>,
+                      %weight_sums: !llvm.ptr<1>) workgroup(...) kernel {...}
     }
     ```
+
+    A configured `hquant.quantize` likewise becomes a kernel of its own, with the
+    arguments `x, codes, scales, zero_points` (pointers), `m, k, ldx, ldq` (i32).
 
     The kernel's arguments are the same for every dense matmul. N, K and M are
     run-time values; the types of the source only declare their divisibility.
 
-    Precondition: stage 2; the function holds one matmul, `hquant.pack`s of its
-    operands (which the host performs once a layer), and a return. Postcondition:
+    Precondition: stage 2; the function holds one matmul or quantize,
+    `hquant.pack`s of its operands (which the host performs once a layer), and a return. Postcondition:
     stage 3, no tensors.
   }];
   let options = [

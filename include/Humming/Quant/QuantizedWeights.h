@@ -71,6 +71,9 @@ struct QuantizedWeights {
   /// Packs the zero points: bytes (Integer) or elements of type.scale (Float).
   /// Empty where there are none.
   llvm::Expected<std::vector<uint8_t>> packZeroPoints() const;
+  /// The sum of each row of the dequantized weights, which asymmetric
+  /// activations need; summed in f64, rounded once.
+  std::vector<float> rowSums() const;
 };
 
 /// Rows [n0, n1) and input features [k0, k1) of a matrix, as a tensor-parallel

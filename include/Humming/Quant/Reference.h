@@ -49,6 +49,9 @@ struct KernelNumerics {
   int32_t mmaK = 16;  ///< reduction length of one MMA instruction
   int32_t warpsK = 1; ///< warps of a block that sum parts of K
   int32_t splitK = 1; ///< blocks that sum parts of K
+  /// Reduction elements, at most, after which the MMA's sum moves to an f32
+  /// accumulator (scaled or not), perhaps with every 64; 0: not before the end.
+  int32_t partialK = 0;
 };
 
 /// A reference result, row-major [m, features].
@@ -66,6 +69,9 @@ struct ReferenceResult {
 
 struct ReferenceOptions {
   KernelNumerics numerics;
+  /// Asymmetric activations: x = q s - o for the kernel's operands q. The o = z
+  /// s of every row, or empty. The kernel sums q w and o w by themselves.
+  llvm::ArrayRef<double> offsets;
   /// Output features to compute; empty: all.
   llvm::ArrayRef<int64_t> features;
   /// Without bounds only `values` is filled.

@@ -33,10 +33,12 @@ llvm::Expected<unsigned> parseFormatBits(llvm::StringRef format);
 /// The number of a chip name: `sm_90` and `sm_90a` give 90. Error: names it.
 llvm::Expected<unsigned> parseChipNumber(llvm::StringRef chip);
 
-/// One dense kernel. Every field is required in the JSON form unless noted.
+/// One dense matmul or quantize kernel. Every field is required in the JSON
+/// form unless noted. Of a quantize kernel, `activation` is the input, `output`
+/// the codes, and the fields of weights and scales are empty.
 struct LaunchDescription {
   /// Version of the JSON form and of the argument order.
-  static constexpr int64_t kFormatVersion = 1;
+  static constexpr int64_t kFormatVersion = 2;
   /// Bytes that the counters of split-K are padded to in the workspace.
   static constexpr int64_t kWorkspaceAlignment = 256;
 
@@ -54,9 +56,11 @@ struct LaunchDescription {
   std::string assembler;     ///< what made the cubin; empty: no cubin was made
   uint32_t blockThreads = 0; ///< threads of a block, multiple of 32, <= 1024
   uint32_t sharedBytes = 0;  ///< dynamic shared memory of a block
-  int32_t blockN = 0;        ///< output features of a block
-  int32_t blockM = 0;        ///< tokens of a block
-  int32_t splitK = 1;        ///< blocks along K
+  std::string operation = "matmul"; ///< or `quantize`
+  /// Output features of a block; of quantize the columns, 0: whole rows.
+  int32_t blockN = 0;
+  int32_t blockM = 0; ///< tokens of a block
+  int32_t splitK = 1; ///< blocks along K
   /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
   /// be launched with programmatic stream serialization.
   bool earlyLaunch = false;
@@ -69,8 +73,13 @@ struct LaunchDescription {
   std::string zeroPoint;            ///< `none`, `int` or `float`
   std::string globalScale = "none"; ///< `none`, `tensor` or `channel`
   std::string activationScale = "none"; ///< `none`, `tensor` or `token`
-  std::vector<double> table;            ///< 16 values of a code table, or empty
-  std::string output;                   ///< format of c and of the bias
+  int32_t activationGroup = 0; ///< activations that share a scale; 0: a token
+  std::string activationScaleFormat = "f32"; ///< or `e8m0`
+  bool activationZeroPoint = false;          ///< asymmetric s8
+  std::string accumulator = "f32"; ///< of the MMA; `f16` in half precision
+  std::string gate = "none";       ///< of quantize: `silu`, `gelu`, `gelu_tanh`
+  std::vector<double> table;       ///< 16 values of a code table, or empty
+  std::string output;              ///< format of c and of the bias
   bool hasBias = false;
   int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, ... 32)
   int32_t nDivisor = 8; ///< N and ldc are multiples of this (1, 2, 4 or 8)
@@ -80,11 +89,21 @@ struct LaunchDescription {
   bool operator==(const LaunchDescription &o) const;
   bool operator!=(const LaunchDescription &o) const { return !(*this == o); }
 
-  /// Names of the kernel's arguments in order: seven pointers (x, w, scales,
+  /// Names of a matmul's arguments in order: seven pointers (x, w, scales,
   /// zero_points, bias, c, workspace; null when unused), then i32 m, n, k, ldx,
-  /// ldc, then pointers to f32 global_scales and activation_scales.
+  /// ldc, then pointers to global_scales, activation_scales,
+  /// activation_zero_points (i32) and weight_sums (f32).
   static llvm::ArrayRef<llvm::StringLiteral> argumentNames();
+  /// Of a quantize kernel: pointers x, codes, scales, zero_points, then i32 m,
+  /// k, ldx, ldq. With static scales the third and fourth are read.
+  static llvm::ArrayRef<llvm::StringLiteral> quantizeArgumentNames();
+  bool isQuantize() const { return operation == "quantize"; }
+  /// Those of this kernel.
+  llvm::ArrayRef<llvm::StringLiteral> arguments() const {
+    return isQuantize() ? quantizeArgumentNames() : argumentNames();
+  }
 
+  /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k.
   /// ceil(n/blockN) x ceil(m/blockM) x splitK. Empty (no launch) for m = 0 or
   /// n = 0.
   Grid grid(int64_t m, int64_t n) const;

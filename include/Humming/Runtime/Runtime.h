@@ -91,8 +91,25 @@ struct DenseArguments {
   int32_t ldx = 0, ldc = 0; ///< elements
   /// f32, [1] or [n]; null exactly if there is no second level of scales.
   const void *globalScales = nullptr;
-  /// f32, [1] or [m]; null exactly if the activations have no scales.
+  /// f32, [1] or [m], or [ceil(k/group), m up to a multiple of 16] of f32 or
+  /// e8m0; null exactly if the activations have no scales.
   const void *activationScales = nullptr;
+  /// i32, [1] or [m]; null exactly if the activations are symmetric.
+  const void *activationZeroPoints = nullptr;
+  /// f32, [n]: sums of the dequantized rows of weights; null likewise.
+  const void *weightSums = nullptr;
+};
+
+/// The arguments of a quantize kernel: device addresses, owned by the caller.
+struct QuantizeArguments {
+  const void *x = nullptr; ///< [m, k] (with a gate [m, 2 k]), row stride ldx
+  void *codes = nullptr;   ///< [m, k], row stride ldq
+  /// Written: [m], or [ceil(k/group), m up to a multiple of 16]. Read, [1], if
+  /// the scale is static.
+  void *scales = nullptr;
+  void *zeroPoints = nullptr; ///< i32, [m] or [1]; null exactly if symmetric
+  int32_t m = 0, k = 0;
+  int32_t ldx = 0, ldq = 0; ///< elements
 };
 
 struct LoadOptions {
@@ -126,13 +143,20 @@ public:
   /// nothing. The error names the argument, what it must be and what it is.
   llvm::Error launch(cu::Stream stream, const DenseArguments &arguments) const;
 
+  llvm::Error launch(cu::Stream stream,
+                     const QuantizeArguments &arguments) const;
+
   /// The checks of launch() alone.
   llvm::Error checkArguments(const DenseArguments &arguments) const;
+  llvm::Error checkArguments(const QuantizeArguments &arguments) const;
   /// Asks the driver whether every pointer is device memory: too slow for each
   /// launch, worth it once per layer. Error: names the argument.
   llvm::Error checkPointers(const DenseArguments &arguments) const;
 
 private:
+  llvm::Error launchGrid(cu::Stream stream, LaunchDescription::Grid grid,
+                         llvm::MutableArrayRef<void *> parameters,
+                         llvm::function_ref<std::string()> sizes) const;
   Kernel(std::shared_ptr<const Device> device, LaunchDescription launch)
       : owner(std::move(device)), launchDescription(std::move(launch)) {}
   llvm::Error loadModule(llvm::StringRef ptx, llvm::StringRef cubin,
@@ -146,7 +170,7 @@ private:
   cu::Module module = nullptr;
   cu::Function function = nullptr;
   int numRegisters = 0, numLocalBytes = 0;
-  unsigned activationBits = 16, outputBytes = 2; ///< of an element
+  unsigned activationBits = 16, outputBits = 16; ///< of an element
 };
 
 /// The prepared kernels of an engine, by name. Thread safe.

@@ -19,9 +19,9 @@
 
 namespace humming {
 
-/// Every legal combination of activation, activation scale, weight (or table),
-/// scale, granularity, zero points and second scale level on `target`, with the
-/// sizes of `sizes` (m, n, k), in a fixed order.
+/// Every legal combination of activation, its scales, zero points and sums,
+/// weight (or table), scale, granularity, zero points and second scale level on
+/// `target`, with the sizes of `sizes` (m, n, k), in a fixed order.
 std::vector<MatmulProblem> enumerateProblems(const TargetInfo &target,
                                              const MatmulProblem &sizes);
 
@@ -30,8 +30,9 @@ std::vector<MatmulProblem> enumerateProblems(const TargetInfo &target,
 std::vector<MatmulProblem>
 coverPairs(const std::vector<MatmulProblem> &problems);
 
-/// The support table in Markdown: a row a weight format, a column an
-/// activation; a cell names the first chip that runs the pair.
+/// The support tables in Markdown: a row a weight format, then a row an option
+/// of activations, a column an activation; a cell names the first chip that
+/// runs the pair.
 std::string supportTable();
 
 } // namespace humming

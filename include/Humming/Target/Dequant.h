@@ -26,6 +26,11 @@ namespace humming {
 /// to the operand). Error: "expected ..., got ..." without a rule number.
 llvm::Error checkDequant(const QuantType &type, const NumberFormat &operand);
 
+/// What the weights are dequantized to: the activation's format, or for 8-bit
+/// floats, which an MMA can mix, the other one if only that holds the weights.
+NumberFormat weightOperand(const QuantType &type,
+                           const NumberFormat &activation);
+
 /// The power of two by which the sequence's result is too small: the value is
 /// result * 2^dequantExponent. 0 for 16-bit operands.
 int32_t dequantExponent(const NumberFormat &weight,

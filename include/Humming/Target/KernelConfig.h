@@ -56,6 +56,14 @@ struct MatmulProblem {
   bool hasBias = false;
   ActivationScaleKind activationScale = ActivationScaleKind::None;
   WeightLayout weightLayout = WeightLayout::Packed;
+  /// Activations of a token that share a scale (with Token); 0: all of them.
+  int32_t activationGroup = 0;
+  /// f32, or e8m0 with groups.
+  NumberFormat activationScaleFormat = NumberFormat::f32();
+  /// Asymmetric s8: x = (code - z) * scale, z an i32 per tensor or token.
+  bool activationZeroPoint = false;
+  /// Sums of the MMA: f32 (s32 of integers) or f16.
+  NumberFormat accumulator = NumberFormat::f32();
   /// Sizes guide the choice; the kernel takes them as run-time arguments.
   /// m = 0 means unknown: choose for a small batch (16 tokens).
   int64_t m = 0;
@@ -131,6 +139,8 @@ struct KernelConfig {
 ///                a row XOR-swizzled with the row number modulo 8
 ///   scales       [scaleRows][blockN], packed order of the scale tensor
 ///   zero points  [zeroPointRows][blockN], the same order
+///   token scales [tokenScaleRows][tokenScaleTokens], scales of activation
+///                groups; whole multiples of 16 tokens that hold the block's
 ///
 /// The offsets are relative to the start of a stage; stage s starts at
 /// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
@@ -140,10 +150,13 @@ struct SharedMemoryLayout {
   int64_t activations = 0;
   int64_t scales = 0;
   int64_t zeroPoints = 0;
+  int64_t tokenScales = 0;
   int64_t stageBytes = 0;
   int32_t stages = 0;
-  int32_t scaleRows = 0;     ///< scale groups of a stage; 0: not staged
-  int32_t zeroPointRows = 0; ///< zero-point groups of a stage; 0: none
+  int32_t scaleRows = 0;        ///< scale groups of a stage; 0: not staged
+  int32_t zeroPointRows = 0;    ///< zero-point groups of a stage; 0: none
+  int32_t tokenScaleRows = 0;   ///< activation groups of a stage; 0: none
+  int32_t tokenScaleTokens = 0; ///< tokens of a row of them
   int64_t epilogueBytes = 0; ///< overlay of the reduction and the output tile
   int64_t totalBytes = 0;
 };
@@ -152,6 +165,10 @@ struct SharedMemoryLayout {
 int32_t groupsOfStage(const QuantType &type, int32_t blockK);
 SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
                                       const KernelConfig &config);
+
+/// Whether the MMA's sums are partial and move to f32 accumulators on the way:
+/// for scales of groups, or because they are f16.
+bool hasPartialSums(const MatmulProblem &problem, const KernelConfig &config);
 
 /// Bytes of shared memory that the kernel will ask for, all stages together:
 /// layoutSharedMemory's totalBytes.

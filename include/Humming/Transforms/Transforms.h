@@ -28,6 +28,7 @@ namespace humming {
 struct TargetInfo;
 namespace hquant {
 class MatmulOp;
+class QuantizeOp;
 } // namespace hquant
 
 //===----------------------------------------------------------------------===//
@@ -59,6 +60,10 @@ struct ConfigSelection {
 /// Chooses the lowering config of `op` on `target` and sets it; a config that
 /// `op` has already is kept if it is legal. Error: the rule that is broken.
 mlir::LogicalResult selectLoweringConfig(hquant::MatmulOp op,
+                                         const TargetInfo &target,
+                                         const ConfigSelection &selection = {});
+/// The same for a quantize and its quantize_config.
+mlir::LogicalResult selectQuantizeConfig(hquant::QuantizeOp op,
                                          const TargetInfo &target,
                                          const ConfigSelection &selection = {});
 

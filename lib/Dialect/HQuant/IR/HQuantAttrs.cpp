@@ -59,6 +59,11 @@ llvm::hash_code humming::hash_value(const KernelConfig &config) {
                             config.scale, config.splitK, config.early);
 }
 
+llvm::hash_code humming::hash_value(const QuantizeConfig &config) {
+  return llvm::hash_combine(config.lanes, config.groups, config.rows,
+                            config.chunks);
+}
+
 //===----------------------------------------------------------------------===//
 // Builtin types and formats
 //===----------------------------------------------------------------------===//
@@ -502,9 +507,9 @@ PackedLayoutAttr PackedLayoutAttr::of(Type type) {
 // becomes `block = [64, 16, 256], ...` here and back, so a key that is added
 // there is in the IR at once.
 
-void LoweringConfigAttr::print(AsmPrinter &printer) const {
+/// Prints `key=value,...` as `<key = value, ...>`.
+static void printConfig(AsmPrinter &printer, const std::string &text) {
   printer << "<";
-  std::string text = getConfig().str();
   SmallVector<StringRef> entries;
   StringRef(text).split(entries, ',');
   llvm::interleaveComma(entries, printer, [&](StringRef entry) {
@@ -521,6 +526,10 @@ void LoweringConfigAttr::print(AsmPrinter &printer) const {
     printer << "[" << llvm::join(extents, ", ") << "]";
   });
   printer << ">";
+}
+
+void LoweringConfigAttr::print(AsmPrinter &printer) const {
+  printConfig(printer, getConfig().str());
 }
 
 /// Appends one `key = value` to `text` in KernelConfig's form.
@@ -587,6 +596,45 @@ LoweringConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         {"split_k", config.splitK}})
     if (value < 1)
       return emitError() << "expected " << name << " of at least 1, got "
+                         << value;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// QuantizeConfigAttr
+//===----------------------------------------------------------------------===//
+
+void QuantizeConfigAttr::print(AsmPrinter &printer) const {
+  printConfig(printer, getConfig().str());
+}
+
+Attribute QuantizeConfigAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  std::string text;
+  SmallVector<StringRef> seen;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&] {
+        return parseConfigEntry(parser, text, seen);
+      }))
+    return {};
+  FailureOr<QuantizeConfig> config =
+      take(parser, loc, QuantizeConfig::parse(text, QuantizeConfig()));
+  if (failed(config))
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                    *config);
+}
+
+LogicalResult
+QuantizeConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                           QuantizeConfig config) {
+  // Whether a config is legal depends on the problem: checkQuantizeConfig.
+  for (auto [name, value] :
+       {std::pair<StringRef, int32_t>{"lanes", config.lanes},
+        {"groups", config.groups},
+        {"rows", config.rows},
+        {"chunks", config.chunks}})
+    if (value < 1 || value > 1024)
+      return emitError() << "expected " << name << " from 1 to 1024, got "
                          << value;
   return success();
 }

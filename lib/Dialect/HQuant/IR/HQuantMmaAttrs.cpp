@@ -17,17 +17,87 @@ using namespace humming::hquant;
 #include "Humming/Dialect/HQuant/IR/HQuantInterfaces.cpp.inc"
 
 //===----------------------------------------------------------------------===//
+// Formats
+//===----------------------------------------------------------------------===//
+
+/// `FORMAT [, activation = FORMAT] [, accumulator = FORMAT] >`: the formats of
+/// weights, activations (the same if left out) and sums (f32).
+static ParseResult parseFormats(AsmParser &parser,
+                                MutableArrayRef<NumberFormat> formats) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef names[3];
+  if (parser.parseKeyword(&names[0]))
+    return failure();
+  names[1] = names[0];
+  names[2] = "f32";
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc keyLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return failure();
+    if (key != "activation" && key != "accumulator")
+      return parser.emitError(keyLoc,
+                              "expected activation or accumulator, got '")
+             << key << "'";
+    if (parser.parseKeyword(&names[key == "activation" ? 1 : 2]))
+      return failure();
+  }
+  if (parser.parseGreater())
+    return failure();
+  for (auto [format, name] : llvm::zip(formats, names)) {
+    llvm::Expected<NumberFormat> parsed = NumberFormat::parse(name);
+    if (!parsed)
+      return parser.emitError(loc, llvm::toString(parsed.takeError()));
+    format = *parsed;
+  }
+  return success();
+}
+
+static void printFormats(AsmPrinter &printer, const NumberFormat &operand,
+                         const NumberFormat &activation,
+                         const NumberFormat &accumulator) {
+  printer << operand.str();
+  if (activation != operand)
+    printer << ", activation = " << activation.str();
+  if (!accumulator.isF32())
+    printer << ", accumulator = " << accumulator.str();
+  printer << ">";
+}
+
+static bool isFloat8(const NumberFormat &format) {
+  return format == NumberFormat::smallFloat(4, 3) ||
+         format == NumberFormat::smallFloat(5, 2);
+}
+
+/// What every kind expects of its formats.
+static LogicalResult verifyFormats(function_ref<InFlightDiagnostic()> emitError,
+                                   const NumberFormat &operand,
+                                   const NumberFormat &activation,
+                                   const NumberFormat &accumulator) {
+  if (activation != operand && !(isFloat8(operand) && isFloat8(activation)))
+    return emitError()
+           << "expected activations of the weights' format, or both of e4m3 "
+              "and e5m2, got "
+           << operand.str() << " and " << activation.str();
+  if (!accumulator.isF32() && !(accumulator.isF16() && operand.isF16()))
+    return emitError() << "expected accumulators of f32, or of f16 with f16 "
+                          "operands, got "
+                       << accumulator.str() << " with " << operand.str();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // #hquant.sync_mma
 //===----------------------------------------------------------------------===//
 
 Attribute SyncMmaAttr::parse(AsmParser &parser, Type) {
-  StringRef shapeName, formatName;
+  StringRef shapeName;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseKeyword(&shapeName) ||
       parser.parseComma())
     return {};
-  SMLoc formatLoc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&formatName) || parser.parseGreater())
+  NumberFormat formats[3];
+  if (failed(parseFormats(parser, formats)))
     return {};
   std::optional<MmaKind> shape;
   for (MmaKind kind : {MmaKind::M16N8K8, MmaKind::M16N8K16, MmaKind::M16N8K32,
@@ -40,21 +110,21 @@ Attribute SyncMmaAttr::parse(AsmParser &parser, Type) {
         << shapeName << "'";
     return {};
   }
-  llvm::Expected<NumberFormat> format = NumberFormat::parse(formatName);
-  if (!format) {
-    parser.emitError(formatLoc, llvm::toString(format.takeError()));
-    return {};
-  }
   return parser.getChecked<SyncMmaAttr>(loc, parser.getContext(), *shape,
-                                        *format);
+                                        formats[0], formats[1], formats[2]);
 }
 
 void SyncMmaAttr::print(AsmPrinter &printer) const {
-  printer << "<" << stringify(getShape()) << ", " << getOperand().str() << ">";
+  printer << "<" << stringify(getShape()) << ", ";
+  printFormats(printer, getOperand(), getActivation(), getAccumulator());
 }
 
 LogicalResult SyncMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  MmaKind shape, NumberFormat operand) {
+                                  MmaKind shape, NumberFormat operand,
+                                  NumberFormat activation,
+                                  NumberFormat accumulator) {
+  if (failed(verifyFormats(emitError, operand, activation, accumulator)))
+    return failure();
   auto expect = [&](bool ok, StringRef operands) -> LogicalResult {
     if (ok)
       return success();
@@ -88,29 +158,26 @@ LogicalResult SyncMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 Attribute WarpgroupMmaAttr::parse(AsmParser &parser, Type) {
   int64_t tokens = 0;
-  StringRef formatName;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseInteger(tokens) || parser.parseComma())
+  NumberFormat formats[3];
+  if (parser.parseLess() || parser.parseInteger(tokens) ||
+      parser.parseComma() || parseFormats(parser, formats))
     return {};
-  SMLoc formatLoc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&formatName) || parser.parseGreater())
-    return {};
-  llvm::Expected<NumberFormat> format = NumberFormat::parse(formatName);
-  if (!format) {
-    parser.emitError(formatLoc, llvm::toString(format.takeError()));
-    return {};
-  }
-  return parser.getChecked<WarpgroupMmaAttr>(loc, parser.getContext(), tokens,
-                                             *format);
+  return parser.getChecked<WarpgroupMmaAttr>(
+      loc, parser.getContext(), tokens, formats[0], formats[1], formats[2]);
 }
 
 void WarpgroupMmaAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getTokens() << ", " << getOperand().str() << ">";
+  printer << "<" << getTokens() << ", ";
+  printFormats(printer, getOperand(), getActivation(), getAccumulator());
 }
 
 LogicalResult
 WarpgroupMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                         int64_t tokens, NumberFormat operand) {
+                         int64_t tokens, NumberFormat operand,
+                         NumberFormat activation, NumberFormat accumulator) {
+  if (failed(verifyFormats(emitError, operand, activation, accumulator)))
+    return failure();
   const bool isS8 = operand == NumberFormat::signedInt(8);
   if (!operand.isF16() && !operand.isBF16() && !isS8 &&
       operand != NumberFormat::smallFloat(4, 3) &&
@@ -137,7 +204,9 @@ int64_t WarpgroupMmaAttr::getStepDepth() const {
 NumberFormat WarpgroupMmaAttr::getOperandFormat() const { return getOperand(); }
 int64_t WarpgroupMmaAttr::getNumARegisters() const { return 4; }
 int64_t WarpgroupMmaAttr::getNumBRegisters() const { return 0; }
-int64_t WarpgroupMmaAttr::getNumAccumulators() const { return getTokens() / 2; }
+int64_t WarpgroupMmaAttr::getNumAccumulators() const {
+  return getTokens() / (getAccumulator().isF16() ? 4 : 2);
+}
 
 /// `a` is the step's registers or the descriptor of its tile, `b` the
 /// descriptor of the step's tile; `c` the accumulators, or nothing to start
@@ -147,16 +216,21 @@ SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                                ValueRange c) const {
   int64_t count = getNumAccumulators();
   const bool isInteger = getOperand().isInteger();
+  // Pairs of f16 sums are registers.
+  const bool halfSums = getAccumulator().isF16();
   const bool fromTile = a.size() == 1;
-  std::string name = getOperand().str();
+  std::string names = getOperand().str() + "." + getActivation().str();
   std::string text = "wgmma.mma_async.sync.aligned.m64n" +
                      std::to_string(getTokens()) + "k" +
                      std::to_string(getDepth()) +
-                     (isInteger ? ".s32." : ".f32.") + name + "." + name + " {";
+                     (isInteger  ? ".s32."
+                      : halfSums ? ".f16."
+                                 : ".f32.") +
+                     names + " {";
   std::string constraints;
   for (int64_t i = 0; i < count; ++i) {
     text += (i ? ", $" : "$") + std::to_string(i);
-    constraints += isInteger ? "=r," : "=f,";
+    constraints += isInteger || halfSums ? "=r," : "=f,";
   }
   text += fromTile ? "}, " : "}, {";
   for (int64_t i = 0; i < int64_t(a.size()); ++i)
@@ -178,8 +252,9 @@ SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
   operands.append(c.begin(), c.end());
   Type resultType = LLVM::LLVMStructType::getLiteral(
       builder.getContext(),
-      SmallVector<Type>(count, isInteger ? Type(builder.getI32Type())
-                                         : Type(builder.getF32Type())));
+      SmallVector<Type>(count, isInteger || halfSums
+                                   ? Type(builder.getI32Type())
+                                   : Type(builder.getF32Type())));
   Value d = LLVM::InlineAsmOp::create(
                 builder, loc, resultType, operands, text, constraints,
                 /*has_side_effects=*/true, /*is_align_stack=*/false,
@@ -218,7 +293,9 @@ int64_t SyncMmaAttr::getStepDepth() const { return 256 / getOperand().bits; }
 NumberFormat SyncMmaAttr::getOperandFormat() const { return getOperand(); }
 int64_t SyncMmaAttr::getNumARegisters() const { return 4; }
 int64_t SyncMmaAttr::getNumBRegisters() const { return 2; }
-int64_t SyncMmaAttr::getNumAccumulators() const { return 4; }
+int64_t SyncMmaAttr::getNumAccumulators() const {
+  return getAccumulator().isF16() ? 2 : 4;
+}
 
 /// s8 and s4: registers of i32, s32 sums without saturation.
 static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
@@ -257,7 +334,8 @@ static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
 static SmallVector<Value> buildFloat8Step(OpBuilder &builder, Location loc,
                                           SyncMmaAttr kind, ValueRange a,
                                           ValueRange b, ValueRange c) {
-  std::string type = kind.getOperand().str();
+  std::string types =
+      kind.getOperand().str() + "." + kind.getActivation().str();
   Type f32 = builder.getF32Type();
   Type result = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                  {f32, f32, f32, f32});
@@ -267,7 +345,7 @@ static SmallVector<Value> buildFloat8Step(OpBuilder &builder, Location loc,
   Value d = LLVM::CallIntrinsicOp::create(
                 builder, loc, result,
                 builder.getStringAttr("llvm.nvvm.mma.m16n8k32.row.col.f32." +
-                                      type + "." + type + ".f32"),
+                                      types + ".f32"),
                 operands)
                 .getResults();
   SmallVector<Value> acc;
@@ -283,11 +361,11 @@ SmallVector<Value> SyncMmaAttr::buildStep(OpBuilder &builder, Location loc,
     return buildIntegerStep(builder, loc, *this, a, b, c);
   if (getOperand().bits == 8)
     return buildFloat8Step(builder, loc, *this, a, b, c);
-  bool isF16 = getOperand().isF16();
-  Type f32 = builder.getF32Type();
-  Type resultType = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                                     {f32, f32, f32, f32});
+  bool isF16 = getOperand().isF16(), halfSums = getAccumulator().isF16();
   Type halfPair = VectorType::get(2, builder.getF16Type());
+  Type sumType = halfSums ? halfPair : Type(builder.getF32Type());
+  Type resultType = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(getNumAccumulators(), sumType));
   // f16 operands are vector<2xf16> to NVVM, bf16 operands plain registers.
   auto operands = [&](ValueRange values) {
     SmallVector<Value> result;
@@ -302,7 +380,9 @@ SmallVector<Value> SyncMmaAttr::buildStep(OpBuilder &builder, Location loc,
     types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
   std::array<NVVM::MMALayout, 2> layouts = {NVVM::MMALayout::row,
                                             NVVM::MMALayout::col};
-  SmallVector<Value> acc(c);
+  // Pairs of f16 sums are registers outside.
+  SmallVector<Value> acc =
+      halfSums ? operands(c) : SmallVector<Value>(c.begin(), c.end());
   auto emit = [&](ValueRange aRegs, ValueRange bRegs) {
     Value d = NVVM::MmaOp::create(builder, loc, resultType, operands(aRegs),
                                   operands(bRegs), acc, {16, 8, getDepth()},
@@ -317,5 +397,8 @@ SmallVector<Value> SyncMmaAttr::buildStep(OpBuilder &builder, Location loc,
     emit(a.take_front(2), b.take_front(1));
     emit(a.drop_front(2), b.drop_front(1));
   }
+  if (halfSums)
+    for (Value &pair : acc)
+      pair = LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), pair);
   return acc;
 }

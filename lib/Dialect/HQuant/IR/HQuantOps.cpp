@@ -12,6 +12,7 @@
 
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace humming;
@@ -166,6 +167,13 @@ MatmulProblem MatmulOp::getProblem() {
   problem.weight = getQuantType().getQuantType();
   problem.output = *getFormatOf(getTensor(getResult()).getElementType());
   problem.hasBias = bool(getBias());
+  problem.activationGroup = int32_t(getActivationGroup().value_or(0));
+  if (getActivationScales())
+    problem.activationScaleFormat =
+        *getFormatOf(getTensor(getActivationScales()).getElementType());
+  problem.activationZeroPoint = bool(getActivationZeroPoints());
+  if (getAccumulate() == "f16")
+    problem.accumulator = NumberFormat::f16();
   problem.m = known(getM());
   problem.n = known(getN());
   problem.k = known(getK());
@@ -176,6 +184,62 @@ MatmulProblem MatmulOp::getProblem() {
   else if (layout.isPlain())
     problem.weightLayout = WeightLayout::Plain;
   return problem;
+}
+
+/// [ceil(k / group), m up to a multiple of 16].
+static SmallVector<int64_t> getGroupScaleShape(int64_t m, int64_t k,
+                                               int64_t group) {
+  return {isDynamic(k) ? k : (k + group - 1) / group,
+          isDynamic(m) ? m : paddedScaleTokens(m)};
+}
+
+static bool isActivationGroup(int64_t group) {
+  return group >= 16 && group <= 32768 && llvm::isPowerOf2_64(uint64_t(group));
+}
+
+/// Groups, zero points and sums in half precision.
+static LogicalResult verifyActivationExtras(MatmulOp op,
+                                            ActivationScaleKind kind) {
+  // matmul_c20
+  std::optional<int64_t> group = op.getActivationGroup();
+  if (group &&
+      (kind != ActivationScaleKind::Token || !isActivationGroup(*group)))
+    return op.emitOpError()
+           << "expected activation_group with activation_scale "
+              "= token and a power of two from 16 to 32768, "
+              "got "
+           << *group << " with " << stringify(kind);
+  // matmul_c21
+  if (Value scales = op.getActivationScales()) {
+    RankedTensorType type = getTensor(scales);
+    bool isE8M0 = isa<Float8E8M0FNUType>(type.getElementType());
+    if (!type.getElementType().isF32() && !(isE8M0 && group))
+      return op.emitOpError() << "expected activation scales of f32"
+                              << (group ? " or f8E8M0FNU" : "") << ", got "
+                              << type.getElementType();
+    SmallVector<int64_t> shape =
+        group ? getGroupScaleShape(op.getM(), op.getK(), *group)
+              : SmallVector<int64_t>{ShapedType::kDynamic};
+    if (!agree(type.getShape(), shape))
+      return op.emitOpError() << "expected activation scales of shape "
+                              << str(shape) << ", got " << str(type.getShape());
+  }
+  // matmul_c22
+  Value zeroPoints = op.getActivationZeroPoints();
+  bool isSigned8 = getTensor(op.getActivations()).getElementType().isInteger(8);
+  if (bool(zeroPoints) != bool(op.getWeightSums()) ||
+      (zeroPoints && (!isSigned8 || group)))
+    return op.emitOpError()
+           << "expected activation_zero_points and weight_sums together, with "
+              "activations of i8 and no activation_group, got "
+           << (zeroPoints ? "zero points" : "no zero points") << " and "
+           << (op.getWeightSums() ? "sums" : "no sums");
+  // matmul_c23
+  if (std::optional<StringRef> sums = op.getAccumulate())
+    if (*sums != "f32" && *sums != "f16")
+      return op.emitOpError()
+             << "expected accumulate of f32 or f16, got " << *sums;
+  return success();
 }
 
 LogicalResult MatmulOp::verify() {
@@ -281,6 +345,8 @@ LogicalResult MatmulOp::verify() {
                          << (isScaled ? "activation_scale = " : "")
                          << (isScaled ? kind : "none")
                          << (getActivationScales() ? " and some" : " and none");
+  if (failed(verifyActivationExtras(*this, *scaleKind)))
+    return failure();
   // matmul_c17, matmul_c18: extents of both.
   auto verifyScales = [&](Value scales, StringRef name,
                           int64_t count) -> LogicalResult {
@@ -289,9 +355,16 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "expected " << str({count}) << " " << name
                          << ", got " << getTensor(scales).getDimSize(0);
   };
-  if (failed(
-          verifyScales(getActivationScales(), "activation scales",
-                       *scaleKind == ActivationScaleKind::Tensor ? 1 : getM())))
+  int64_t perTensorOrToken =
+      *scaleKind == ActivationScaleKind::Tensor ? 1 : getM();
+  if (!getActivationGroup() &&
+      failed(verifyScales(getActivationScales(), "activation scales",
+                          perTensorOrToken)))
+    return failure();
+  // matmul_c22: extents.
+  if (failed(verifyScales(getActivationZeroPoints(), "activation zero points",
+                          perTensorOrToken)) ||
+      failed(verifyScales(getWeightSums(), "weight sums", getN())))
     return failure();
   GlobalScaleKind global = getQuantType().getQuantType().globalScale;
   if ((global != GlobalScaleKind::None) != bool(getGlobalScales()))
@@ -314,6 +387,114 @@ LogicalResult MatmulOp::verify() {
                            << getTensor(bias).getDimSize(0);
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// QuantizeOp
+//===----------------------------------------------------------------------===//
+
+QuantizeProblem QuantizeOp::getProblem() {
+  auto known = [](int64_t extent) { return isDynamic(extent) ? 0 : extent; };
+  RankedTensorType x = getTensor(getActivations()),
+                   codes = getTensor(getCodes());
+  QuantizeProblem problem;
+  problem.input = *getFormatOf(x.getElementType());
+  Type type = codes.getElementType();
+  problem.codes.format =
+      type.isInteger() ? NumberFormat::signedInt(type.getIntOrFloatBitWidth())
+                       : *getFormatOf(type);
+  problem.codes.group = int32_t(getGroup().value_or(0));
+  if (getScales())
+    problem.codes.scaleFormat =
+        *getFormatOf(getTensor(getScales()).getElementType());
+  problem.codes.zeroPoint = getZeroPoints() || getStaticZeroPoints();
+  problem.scale = getScale() == "tensor" ? ActivationScaleKind::Tensor
+                                         : ActivationScaleKind::Token;
+  if (std::optional<StringRef> gate = getGate())
+    problem.gate = llvm::cantFail(parseGateKind(*gate));
+  problem.m = known(refine(codes.getDimSize(0), x.getDimSize(0)));
+  problem.k = known(codes.getDimSize(1));
+  problem.deriveDivisors();
+  return problem;
+}
+
+LogicalResult QuantizeOp::verify() {
+  RankedTensorType x = getTensor(getActivations()),
+                   codes = getTensor(getCodes());
+  // quantize_c1
+  if (!x.getElementType().isF16() && !x.getElementType().isBF16())
+    return emitOpError() << "expected activations of f16 or bf16, got "
+                         << x.getElementType();
+  // quantize_c2
+  Type type = codes.getElementType();
+  if (!isa<Float8E4M3FNType, Float8E5M2Type>(type) && !type.isInteger(8) &&
+      !type.isInteger(4))
+    return emitOpError() << "expected codes of f8E4M3FN, f8E5M2, i8 or i4, got "
+                         << type;
+  // quantize_c3
+  StringRef gate = getGate().value_or("none");
+  llvm::Expected<GateKind> gateKind = parseGateKind(gate);
+  if (!gateKind)
+    return emitOpError() << "gate: " << llvm::toString(gateKind.takeError());
+  // quantize_c4
+  int64_t k = codes.getDimSize(1);
+  if (*gateKind != GateKind::None && !isDynamic(k))
+    k *= 2;
+  if (!agree(x.getShape(), {codes.getDimSize(0), k}))
+    return emitOpError() << "expected activations of shape "
+                         << str({codes.getDimSize(0), k}) << ", got "
+                         << str(x.getShape());
+  // quantize_c5
+  bool isStatic = getScale() == "tensor";
+  if (!isStatic && getScale() != "token")
+    return emitOpError() << "expected scale of tensor or token, got "
+                         << getScale();
+  if (isStatic != bool(getStaticScales()) || isStatic == bool(getScales()))
+    return emitOpError() << "expected "
+                         << (isStatic ? "static_scales and no"
+                                      : "no "
+                                        "static_scales "
+                                        "and a")
+                         << " result of scales with scale = " << getScale();
+  // quantize_c6
+  std::optional<int64_t> group = getGroup();
+  if (group && (isStatic || !isActivationGroup(*group)))
+    return emitOpError() << "expected group with scale = token and a power of "
+                            "two from 16 to 32768, got "
+                         << *group << " with " << getScale();
+  // quantize_c7
+  int64_t m = refine(codes.getDimSize(0), x.getDimSize(0));
+  if (getScales()) {
+    RankedTensorType scales = getTensor(getScales());
+    bool isE8M0 = isa<Float8E8M0FNUType>(scales.getElementType());
+    SmallVector<int64_t> shape =
+        group ? getGroupScaleShape(m, codes.getDimSize(1), *group)
+              : SmallVector<int64_t>{m};
+    if ((!scales.getElementType().isF32() && !(isE8M0 && group)) ||
+        !agree(scales.getShape(), shape))
+      return emitOpError() << "expected scales of f32"
+                           << (group ? " or f8E8M0FNU" : "") << " and shape "
+                           << str(shape) << ", got " << scales;
+  }
+  // quantize_c8
+  Value zeroPoints = isStatic ? getStaticZeroPoints() : getZeroPoints();
+  Value other = isStatic ? getZeroPoints() : getStaticZeroPoints();
+  if (other || (zeroPoints && (!type.isInteger(8) || group)))
+    return emitOpError() << "expected zero points with codes of i8 without "
+                            "group, an operand if and only if scale = tensor, "
+                            "got codes of "
+                         << type << " and scale = " << getScale();
+  // quantize_c9
+  auto verifyCount = [&](Value value, StringRef name,
+                         int64_t count) -> LogicalResult {
+    if (!value || agree(getTensor(value).getDimSize(0), count))
+      return success();
+    return emitOpError() << "expected " << str({count}) << " " << name
+                         << ", got " << getTensor(value).getDimSize(0);
+  };
+  if (failed(verifyCount(getStaticScales(), "static scales", 1)))
+    return failure();
+  return verifyCount(zeroPoints, "zero points", isStatic ? 1 : m);
 }
 
 //===----------------------------------------------------------------------===//

@@ -346,7 +346,8 @@ LogicalResult MmaOp::verify() {
   int64_t steps = kSlabDepth / kind.getStepDepth();
   Type i32 = IntegerType::get(getContext(), 32);
   // fragment_c16
-  bool isInteger = kind.getOperandFormat().isInteger();
+  bool isInteger =
+      kind.getOperandFormat().isInteger() || kind.getAccumulator().isF16();
   if (acc.getDimSize(2) != kind.getNumAccumulators() ||
       acc.getElementType().isInteger() != isInteger)
     return emitOpError("expected accumulators of type vector<UxTx")
@@ -375,15 +376,17 @@ static LogicalResult verifyUnitStride(Operation *op, int64_t stride) {
   return success();
 }
 
-/// warpgroup_c1: sums of integers are i32, others f32.
+/// warpgroup_c1: sums of integers are i32, pairs of f16 sums too, others f32.
 static LogicalResult verifyWarpgroupSums(Operation *op, VectorType acc,
                                          WarpgroupMmaAttr kind) {
   MLIRContext *context = op->getContext();
-  Type element = kind.getOperandFormat().isInteger()
+  bool halfSums = kind.getAccumulator().isF16();
+  Type element = kind.getOperandFormat().isInteger() || halfSums
                      ? Type(IntegerType::get(context, 32))
                      : Type(Float32Type::get(context));
   return expectType(op, "accumulators", acc,
-                    {acc.getDimSize(0), kind.getTokens() / 8, 4}, element);
+                    {acc.getDimSize(0), kind.getTokens() / 8, halfSums ? 2 : 4},
+                    element);
 }
 
 /// warpgroup_c4
@@ -488,6 +491,54 @@ LogicalResult ScaleAccumulateOp::verify() {
   return verifyScaleFormat(*this, getScale().getFormat());
 }
 
+LogicalResult LoadTokenScalesOp::verify() {
+  VectorType type = getVector(getScales());
+  if (failed(verifySource(*this)))
+    return failure();
+  // fragment_c23
+  int64_t words = type.getRank() == 2 ? type.getDimSize(1) : 0;
+  if (words != 1 && words != 2)
+    return emitOpError("expected scales of type vector<Tx2xi32> (f32) or "
+                       "vector<Tx1xi32> (e8m0), got ")
+           << type;
+  // fragment_c24
+  int64_t tokens = getTileTokens();
+  if (tokens % 16 != 0 || tokens < 8 * type.getDimSize(0))
+    return emitOpError("expected tile_tokens to be a multiple of 16, at least "
+                       "the ")
+           << 8 * type.getDimSize(0) << " tokens that are loaded, got "
+           << tokens;
+  return verifyHolds(*this, getTile(), "tile_tokens", tokens,
+                     words == 2 ? 4 : 1);
+}
+
+LogicalResult AccumulateOp::verify() {
+  VectorType result = getVector(getResult());
+  auto partial = cast<VectorType>(getPartial().getType());
+  // fragment_c25
+  bool pairs =
+      partial.getElementType().isInteger(32) && partial.getDimSize(2) == 2;
+  if (result.getDimSize(2) != 4 ||
+      partial.getShape().take_front(2) != result.getShape().take_front(2) ||
+      !(pairs || partial.getDimSize(2) == 4))
+    return emitOpError("expected a partial sum of f32, i32 or pairs of f16 "
+                       "for the result's units and tiles, got ")
+           << partial << " and " << result;
+  if (getAccumulators() && getAccumulators().getType() != result)
+    return emitOpError("expected accumulators of the result's type ")
+           << result << ", got " << getAccumulators().getType();
+  // fragment_c26
+  if (!getScales())
+    return success();
+  VectorType scales = getVector(getScales());
+  if (scales.getRank() != 2 || scales.getDimSize(0) != result.getDimSize(1) ||
+      scales.getDimSize(1) > 2)
+    return emitOpError("expected scales of ")
+           << result.getDimSize(1) << " tiles of tokens, in 1 or 2 words, got "
+           << scales;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and epilogue
 //===----------------------------------------------------------------------===//
@@ -564,6 +615,16 @@ LogicalResult ScaleOutputOp::verify() {
   if (getPer() != "tensor" && getPer() != "feature" && getPer() != "token")
     return emitOpError("expected per tensor, feature or token, got ")
            << getPer();
+  return success();
+}
+
+LogicalResult SubtractOffsetsOp::verify() {
+  if (failed(verifyUnitStride(*this, getUnitStride())) ||
+      failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c10
+  if (getPer() != "tensor" && getPer() != "token")
+    return emitOpError("expected per tensor or token, got ") << getPer();
   return success();
 }
 

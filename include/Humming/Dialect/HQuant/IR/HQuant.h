@@ -16,6 +16,7 @@
 
 #include "Humming/Quant/QuantType.h"
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Quantize.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -32,6 +33,7 @@ llvm::hash_code hash_value(const NumberFormat &format);
 llvm::hash_code hash_value(const Granularity &granularity);
 llvm::hash_code hash_value(const QuantType &type);
 llvm::hash_code hash_value(const KernelConfig &config);
+llvm::hash_code hash_value(const QuantizeConfig &config);
 
 namespace hquant {
 /// The builtin float type of `format`, or null where builtin has none.

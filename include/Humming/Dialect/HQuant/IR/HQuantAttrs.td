@@ -216,4 +216,27 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
   let genVerifyDecl = 1;
 }
 
+def HQuant_QuantizeConfigAttr : HQuant_Attr<"QuantizeConfig", "quantize_config"> {
+  let summary = "how one quantize is lowered";
+  let description = [{
+    `humming::QuantizeConfig` under its own keys, which come in any order; a key that
+    is left out takes the default.
+
+    | key | meaning |
+    |---|---|
+    | `lanes` | threads that share a segment (a row, or a group of one) |
+    | `groups` | groups of a row that a block takes |
+    | `rows` | rows that a block takes |
+    | `chunks` | chunks of 8 values that a thread keeps in registers |
+
+    ```mlir
+    #hquant.quantize_config<lanes = 256, groups = 1, rows = 1, chunks = 2>
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"::humming::QuantizeConfig", "quantize config">:$config);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // HUMMING_DIALECT_HQUANT_IR_HQUANTATTRS

@@ -35,7 +35,7 @@ def HQuant_MmaAttrInterface : AttrInterface<"MmaAttrInterface"> {
                     "getDepth">,
     InterfaceMethod<"Reduction elements of one step.", "int64_t",
                     "getStepDepth">,
-    InterfaceMethod<"Format of both operands.", "::humming::NumberFormat",
+    InterfaceMethod<"Format of the weights' operand.", "::humming::NumberFormat",
                     "getOperandFormat">,
     InterfaceMethod<"32-bit registers a lane holds of A per step.", "int64_t",
                     "getNumARegisters">,

@@ -16,9 +16,17 @@ include "mlir/IR/AttrTypeBase.td"
 def HQuant_SyncMmaAttr : AttrDef<HQuant_Dialect, "SyncMma", [
     DeclareAttrInterfaceMethods<HQuant_MmaAttrInterface>]> {
   let mnemonic = "sync_mma";
-  let summary = "a warp-wide mma.sync with f32 or s32 accumulators";
+  let summary = "a warp-wide mma.sync";
   let description = [{
-    `#hquant.sync_mma<m16n8k16, bf16>`: the shape and the format of both operands.
+    `#hquant.sync_mma<m16n8k16, bf16>`: the shape and the format of the weights. Two
+    keys follow where they say something else than usual: `activation`, the format
+    of the activations (e4m3 and e5m2 mix), and `accumulator = f16`, with which two
+    registers hold four sums in pairs.
+
+    ```mlir
+    #hquant.sync_mma<m16n8k32, e5m2, activation = e4m3>
+    #hquant.sync_mma<m16n8k16, f16, accumulator = f16>
+    ```
 
     | shape | operands | instructions a step |
     |---|---|---|
@@ -28,10 +36,19 @@ def HQuant_SyncMmaAttr : AttrDef<HQuant_Dialect, "SyncMma", [
     | `m8n8k16` | `s8` | 4 |
     | `m16n8k64` | `s4` | 1 |
 
-    Sums of integers are s32, all others f32.
+    Sums of integers are s32, all others f32, or f16 with operands of f16.
   }];
   let parameters = (ins "::humming::MmaKind":$shape,
-                        "::humming::NumberFormat":$operand);
+                        "::humming::NumberFormat":$operand,
+                        "::humming::NumberFormat":$activation,
+                        "::humming::NumberFormat":$accumulator);
+  let builders = [
+    // The same format on both sides, f32 (s32) sums.
+    AttrBuilder<(ins "::humming::MmaKind":$shape,
+                     "::humming::NumberFormat":$operand), [{
+      return $_get($_ctxt, shape, operand, operand,
+                   ::humming::NumberFormat::f32());
+    }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -46,8 +63,17 @@ def HQuant_WarpgroupMmaAttr : AttrDef<HQuant_Dialect, "WarpgroupMma", [
     `f16` or `bf16`, 32 of `e4m3`, `e5m2` or `s8`. A is the register fragment of the
     step, or like B a K-major tile in shared memory with 128-byte swizzle. The
     instruction is asynchronous: see `hquant.warpgroup_mma`. Sums of `s8` are s32.
+    Keys as of `#hquant.sync_mma`: `activation`, `accumulator`.
   }];
-  let parameters = (ins "int64_t":$tokens, "::humming::NumberFormat":$operand);
+  let parameters = (ins "int64_t":$tokens, "::humming::NumberFormat":$operand,
+                        "::humming::NumberFormat":$activation,
+                        "::humming::NumberFormat":$accumulator);
+  let builders = [
+    // The same format on both sides, f32 (s32) sums.
+    AttrBuilder<(ins "int64_t":$tokens, "::humming::NumberFormat":$operand), [{
+      return $_get($_ctxt, tokens, operand, operand,
+                   ::humming::NumberFormat::f32());
+    }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

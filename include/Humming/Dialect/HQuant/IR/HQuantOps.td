@@ -66,10 +66,17 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     | `bias` | `tensor<Nx{f16,bf16}>`, the result's type | |
     | `global_scales` | `tensor<1xf32>` or `tensor<Nxf32>`, as `quant_type` says | |
     | `activation_scales` | `tensor<1xf32>` or `tensor<Mxf32>`, as `activation_scale` says | |
+    | | with `activation_group = g`: `tensor<ceil(K/g) x 16 ceil(M/16) x {f32,f8E8M0FNU}>` | |
+    | `activation_zero_points` | `tensor<1xi32>` or `tensor<Mxi32>`, with `i8` activations | |
+    | `weight_sums` | `tensor<Nxf32>`, the sum of each row of the dequantized weights | |
 
     Activations of 8 and 4 bits (`f8E4M3FN`, `f8E5M2`, `i8`, `i4`) have scales, one
     for all (`tensor`) or one a token (`token`); `result` is multiplied by them and
     by the global scales before the bias is added. Both are given after the bias.
+    With `activation_group = g` every g activations of a token share a scale; then
+    each group's partial sum is multiplied. Asymmetric activations are
+    `(x - z) * s`: z times the row's `weight_sums` is subtracted before the scale.
+    `accumulate = "f16"` sums in half precision, a stage or group at a time.
 
     Every extent may be dynamic. Weights, scales and zero points are either all
     logical or all packed. `lowering_config` says how (stage 2).
@@ -88,10 +95,14 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     Optional<HQuant_ScaleTensor>:$zero_points,
     Optional<TensorRankOf<[AnyFloat], [1]>>:$bias,
     Optional<TensorRankOf<[F32], [1]>>:$global_scales,
-    Optional<TensorRankOf<[F32], [1]>>:$activation_scales,
+    Optional<TensorRankOf<[AnyFloat], [1, 2]>>:$activation_scales,
+    Optional<TensorRankOf<[I32], [1]>>:$activation_zero_points,
+    Optional<TensorRankOf<[F32], [1]>>:$weight_sums,
     HQuant_QuantTypeAttr:$quant_type,
     OptionalAttr<HQuant_LoweringConfigAttr>:$lowering_config,
-    OptionalAttr<StrAttr>:$activation_scale);
+    OptionalAttr<StrAttr>:$activation_scale,
+    OptionalAttr<I64Attr>:$activation_group,
+    OptionalAttr<StrAttr>:$accumulate);
   let results = (outs HQuant_FloatTensor:$result);
   let assemblyFormat = [{
     $activations `,` $weights `scales` `(` $scales `:` type($scales) `)`
@@ -99,6 +110,8 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`global_scales` `(` $global_scales^ `:` type($global_scales) `)`)?
     (`activation_scales` `(` $activation_scales^ `:` type($activation_scales) `)`)?
+    (`activation_zero_points` `(` $activation_zero_points^ `:` type($activation_zero_points) `)`)?
+    (`weight_sums` `(` $weight_sums^ `:` type($weight_sums) `)`)?
     `quant_type` `=` $quant_type
     (`lowering_config` `=` $lowering_config^)?
     attr-dict `:` type($activations) `,` type($weights) `->` type($result)
@@ -113,8 +126,9 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
         "::humming::hquant::QuantTypeAttr":$quant_type,
         "::humming::hquant::LoweringConfigAttr":$lowering_config), [{
       build($_builder, $_state, result, activations, weights, scales, zero_points,
-            bias, ::mlir::Value(), ::mlir::Value(), quant_type, lowering_config,
-            ::mlir::StringAttr());
+            bias, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(),
+            ::mlir::Value(), quant_type, lowering_config, ::mlir::StringAttr(),
+            ::mlir::IntegerAttr(), ::mlir::StringAttr());
     }]>];
   let extraClassDeclaration = [{
     /// The format of the activations' element type.
@@ -128,6 +142,61 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     int64_t getK();
     /// The problem for the chooser and the legality rules. Unknown sizes are 0.
     ::humming::MatmulProblem getProblem();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// quantize
+//===----------------------------------------------------------------------===//
+
+def HQuant_QuantizeOp : HQuant_Op<"quantize", [
+    Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "16-bit activations to codes and scales";
+  let description = [{
+    Reads each value of `activations` once and writes what `hquant.matmul` reads:
+    codes of 8 or 4 bits, scales, and zero points for asymmetric `i8` codes.
+
+    | `scale` | |
+    |---|---|
+    | `token` | dynamic: each token (each `group` of its values) gets the scale that takes its largest magnitude to the format's largest number |
+    | `tensor` | static: the operand `static_scales` is the scale of all, `static_zero_points` their zero point |
+
+    With `gate` (`silu`, `gelu`, `gelu_tanh`) the input is `[M, 2 K]`, and what is
+    quantized is `f(activations[m, k]) * activations[m, K + k]`.
+
+    `docs/HQuant.md` has the arithmetic, zero rows, infinities and NaN.
+    `quantize_config` says how (stage 2).
+
+    ```mlir
+    %q, %s = hquant.quantize %x {scale = "token"} : tensor<?x4096xbf16>
+               -> tensor<?x4096xf8E4M3FN> scales(tensor<?xf32>)
+    ```
+  }];
+  let arguments = (ins
+    HQuant_FloatTensor:$activations,
+    Optional<TensorRankOf<[F32], [1]>>:$static_scales,
+    Optional<TensorRankOf<[I32], [1]>>:$static_zero_points,
+    StrAttr:$scale,
+    OptionalAttr<I64Attr>:$group,
+    OptionalAttr<StrAttr>:$gate,
+    OptionalAttr<HQuant_QuantizeConfigAttr>:$quantize_config);
+  let results = (outs
+    HQuant_ActivationTensor:$codes,
+    Optional<TensorRankOf<[AnyFloat], [1, 2]>>:$scales,
+    Optional<TensorRankOf<[I32], [1]>>:$zero_points);
+  let assemblyFormat = [{
+    $activations
+    (`static_scales` `(` $static_scales^ `:` type($static_scales) `)`)?
+    (`static_zero_points` `(` $static_zero_points^ `:` type($static_zero_points) `)`)?
+    (`quantize_config` `=` $quantize_config^)?
+    attr-dict `:` type($activations) `->` type($codes)
+    (`scales` `(` type($scales)^ `)`)?
+    (`zero_points` `(` type($zero_points)^ `)`)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The problem for the chooser and the legality rules. Unknown sizes are 0.
+    ::humming::QuantizeProblem getProblem();
   }];
 }
 

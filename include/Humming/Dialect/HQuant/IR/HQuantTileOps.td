@@ -429,6 +429,45 @@ def HQuant_ScaleAccumulateOp : HQuant_TileOp<"scale_accumulate", [Pure,
   let hasVerifier = 1;
 }
 
+def HQuant_LoadTokenScalesOp : HQuant_TileOp<"load_token_scales", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "load a lane's activation scales of one group";
+  let description = [{
+    Reads, for T tiles of 8 tokens from `token` of the tile (groups x `tile_tokens`
+    scales of 32 (f32) or 8 (e8m0) bits), the scales of group `group` that belong to
+    columns 2 t and 2 t + 1 of the lane: `vector<Tx2xi32>` or, two in the low bytes
+    of a word, `vector<Tx1xi32>`.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
+      I32:$token, I32:$group, I64Attr:$tile_tokens);
+  let results = (outs HQuant_Words:$scales);
+  let assemblyFormat = [{
+    $tile (`[` $stage^ `]`)? `token` $token `group` $group attr-dict `:` type($tile)
+    `->` type($scales)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_AccumulateOp : HQuant_TileOp<"accumulate", [
+    Pure, AttrSizedOperandSegments]> {
+  let summary = "result = partial * token scale + accumulators, in f32";
+  let description = [{
+    Takes a partial sum to f32: f32 as it is, i32 converted, f16 in pairs
+    (`vector<UxTx2xi32>`: v = 0, 1 in the first word, 2, 3 in the second). With
+    `scales` (those of `load_token_scales`) it is multiplied by the scale of its
+    column, with `accumulators` it is added to them; both at once round once.
+  }];
+  let arguments = (ins HQuant_Sums:$partial, Optional<HQuant_Words>:$scales,
+      Optional<HQuant_Accumulators>:$accumulators);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $partial (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`into` $accumulators^ `:` type($accumulators))? attr-dict `:` type($partial)
+    `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and epilogue
 //===----------------------------------------------------------------------===//
@@ -517,6 +556,27 @@ def HQuant_ScaleOutputOp : HQuant_TileOp<"scale_output", [
   let hasVerifier = 1;
 }
 
+def HQuant_SubtractOffsetsOp : HQuant_TileOp<"subtract_offsets", [
+    AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "subtract zero points times row sums of weights (epilogue)";
+  let description = [{
+    accumulators - z * r, where r is `sums[feature + ...]` (f32) and z the zero point
+    (i32): one for all with `per` = "tensor", else that of the column, from `token`.
+    One rounding. Unit u begins at `feature` + 16 u `unit_stride`.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_GlobalPointer:$zero_points, I32:$token, I32:$tokenBound,
+      HQuant_GlobalPointer:$sums, I32:$feature, I32:$featureBound, StrAttr:$per,
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `,` $zero_points `[` $token `]` `bound` $tokenBound `times` $sums
+    `[` $feature `]` `bound` $featureBound `per` $per attr-dict `:`
+    type($accumulators) `,` type($zero_points) `,` type($sums)
+  }];
+  let hasVerifier = 1;
+}
+
 def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
     AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "add a bias to accumulators (epilogue)";
@@ -564,5 +624,7 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
   }];
   let hasVerifier = 1;
 }
+
+include "Humming/Dialect/HQuant/IR/HQuantSegmentOps.td"
 
 #endif // HUMMING_DIALECT_HQUANT_IR_HQUANTTILEOPS_TD
