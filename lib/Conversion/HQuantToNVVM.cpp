@@ -317,6 +317,7 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
   MLIRContext *context = patterns.getContext();
   populateCopyLoweringPatterns(converter, patterns);
   populateFragmentLoweringPatterns(converter, patterns);
+  populateLayoutLoweringPatterns(converter, patterns);
   populateWarpgroupLoweringPatterns(converter, patterns);
   populateEpilogueLoweringPatterns(converter, patterns);
   populateSegmentLoweringPatterns(converter, patterns);

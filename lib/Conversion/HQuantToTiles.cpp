@@ -222,7 +222,7 @@ private:
   }
   /// The power of two that dequantized operands are too small by.
   int64_t exponent() const {
-    return dequantExponent(quant().weight, operand());
+    return dequantExponent(quant(), operand());
   }
   /// What weights are dequantized to.
   NumberFormat operand() const {

@@ -20,7 +20,10 @@ void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
 /// scale_accumulate, accumulate, and the vector ops that take fragments apart.
 void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
-/// warpgroup_mma, warpgroup_wait, fence_async.
+/// pack_unit, gather_row.
+void populateLayoutLoweringPatterns(const mlir::TypeConverter &converter,
+                                    mlir::RewritePatternSet &patterns);
+/// warpgroup_mma, warpgroup_mma_tiles, warpgroup_wait, fence_async.
 void populateWarpgroupLoweringPatterns(const mlir::TypeConverter &converter,
                                        mlir::RewritePatternSet &patterns);
 /// reduce_warps, reduce_blocks, scale_rows, scale_output, subtract_offsets,

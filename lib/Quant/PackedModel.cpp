@@ -46,6 +46,15 @@ static std::vector<uint8_t> floatBytes(ArrayRef<float> values) {
   return codesToBytes(NumberFormat::f32(), bits);
 }
 
+bool keepsPlain(const QuantizedWeights &w, unsigned activationBits) {
+  const NumberFormat &format = w.type.weight;
+  bool isActivation = format == NumberFormat::signedInt(8) ||
+                      format == NumberFormat::smallFloat(4, 3) ||
+                      format == NumberFormat::smallFloat(5, 2);
+  return activationBits == 8 && isActivation && w.k % 16 == 0 &&
+         w.type.zeroPoint == ZeroPointKind::None && !w.type.table;
+}
+
 Expected<PackedLayer> packModelLayer(StringRef name, const QuantizedWeights &w,
                                      unsigned activationBits,
                                      unsigned threads) {
@@ -57,11 +66,19 @@ Expected<PackedLayer> packModelLayer(StringRef name, const QuantizedWeights &w,
     layer.tensors.push_back({(name + "." + suffix).str(), dtype,
                              SmallVector<int64_t, 4>(shape), std::move(bytes)});
   };
-  Expected<std::vector<uint8_t>> packed = w.packCodes(activationBits, threads);
-  if (!packed)
-    return packed.takeError();
-  int64_t size = int64_t(packed->size());
-  add("packed", TensorDType::U8, {size}, std::move(*packed));
+  bool plain = keepsPlain(w, activationBits);
+  if (plain) {
+    add("plain",
+        w.type.weight.isFloat() ? dtypeOf(w.type.weight) : TensorDType::I8,
+        {w.n, w.k}, w.codes);
+  } else {
+    Expected<std::vector<uint8_t>> packed =
+        w.packCodes(activationBits, threads);
+    if (!packed)
+      return packed.takeError();
+    int64_t size = int64_t(packed->size());
+    add("packed", TensorDType::U8, {size}, std::move(*packed));
+  }
   int64_t groups = w.type.scaleColumns(w.k);
   SmallVector<int64_t, 3> shape = {
       groups, roundUpTo(w.n, kPackTile) / kPackTile, kPackTile};
@@ -95,6 +112,7 @@ Expected<PackedLayer> packModelLayer(StringRef name, const QuantizedWeights &w,
   json.object([&] {
     json.attribute("n", w.n);
     json.attribute("k", w.k);
+    json.attribute("layout", plain ? "plain" : "packed");
     json.attribute("activation_bits", activationBits);
     json.attribute("weight", w.type.weight.str());
     json.attribute("scale", w.type.scale.str());
@@ -169,17 +187,24 @@ Expected<QuantizedWeights> unpackModelLayer(const SafetensorsFile &shard,
   auto find = [&](StringRef suffix) {
     return shard.find((name + "." + suffix).str());
   };
-  const TensorView *packed = find("packed"), *scales = find("scales");
+  StringRef layout = object->getString("layout").value_or("packed");
+  if (layout != "packed" && layout != "plain")
+    return fail("expected a layout of packed or plain, got '" + layout + "'");
+  const TensorView *packed = find(layout), *scales = find("scales");
   if (!packed || !scales)
-    return fail("expected the tensors 'packed' and 'scales'");
+    return fail("expected the tensors '" + layout + "' and 'scales'");
   if (Error error = checkPackedWidths(unsigned(bits), w.type.weight.bits))
     return fail(toString(std::move(error)));
-  if (int64_t(packed->data.size()) != w.packedBytes(unsigned(bits)))
-    return fail("expected " + Twine(w.packedBytes(unsigned(bits))) +
-                " bytes of packed weights, got " + packed->describe());
+  int64_t bytes = layout == "plain" ? w.n * w.k : w.packedBytes(unsigned(bits));
+  if (int64_t(packed->data.size()) != bytes ||
+      (layout == "plain" && w.type.weight.bits != 8))
+    return fail("expected " + Twine(bytes) + " bytes of " + layout +
+                " weights, got " + packed->describe());
   w.codes.resize(size_t(w.n * w.k));
-  if (Error error = unpackWeights(packed->data, w.n, w.k, unsigned(bits),
-                                  w.type.weight.bits, w.codes))
+  if (layout == "plain")
+    w.codes.assign(packed->data.begin(), packed->data.end());
+  else if (Error error = unpackWeights(packed->data, w.n, w.k, unsigned(bits),
+                                       w.type.weight.bits, w.codes))
     return fail(toString(std::move(error)));
   int64_t groups = w.type.scaleColumns(w.k);
   auto unpack = [&](const TensorView &tensor, NumberFormat format,

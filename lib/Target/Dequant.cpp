@@ -110,11 +110,15 @@ NumberFormat humming::weightOperand(const QuantType &type,
   return !fits(activation) && fits(other) ? other : activation;
 }
 
-int32_t humming::dequantExponent(const NumberFormat &weight,
+int32_t humming::dequantExponent(const QuantType &type,
                                  const NumberFormat &operand) {
+  const NumberFormat &weight = type.weight;
   if (operand.isInteger() && weight.isFloat())
     return -1;
-  if (operand.bits == 16 || operand.isInteger())
+  if (operand.isInteger())
+    return type.zeroPoint == ZeroPointKind::None ? weight.bits - operand.bits
+                                                 : 0;
+  if (operand.bits == 16)
     return 0;
   int32_t bias = (1 << (operand.exponentBits - 1)) - 1;
   if (weight.isFloat())
@@ -280,6 +284,10 @@ void Counter::narrow(int64_t index) {
   if (operand.isInteger() && weight.bits == operand.bits) {
     if (weight.kind == NumberFormat::Kind::Unsigned)
       ++count;
+    return;
+  }
+  if (operand.isInteger() && type.zeroPoint == ZeroPointKind::None) {
+    codes(index, int64_t(operand.bits) - bits);
     return;
   }
   codes(index, 0);

@@ -16,6 +16,12 @@
 //   u4, z = 8, lanes 0x80 | q:  0x8f - 0x08 = 0x87, ^ 0x80 = 0x07;
 //                               0x80 - 0x08 = 0x78, ^ 0x80 = 0xf8 = -8
 //
+// Without zero points nothing is subtracted: the codes go to the top of the
+// lane, where two's complement needs the sign bit flipped alone (q - 2^(b-1)
+// times 2^(8-b)), by the lop3 that takes them out of their word.
+//
+//   u4: 0xf0 ^ 0x80 = 0x70 = 16 * 7,   0x00 ^ 0x80 = 0x80 = 16 * -8
+//
 // *Integers to floats*: sign and magnitude of the same difference. A float
 // whose exponent is 0 or 1 is linear, so the magnitude is left in the lowest
 // bits as a subnormal: exact up to 16 (e4m3) and 8 (e5m2). It is 2^9 and 2^16
@@ -28,8 +34,8 @@
 // magnitudes up by three bits of four nibbles; a lane's sign bit guards the
 // subtraction of 1 from those that are to be negated: -m = ~(m - 1).
 //
-// What is too small by a power of two is paid back in f32 with the scales
-// (dequantExponent in Humming/Target/Dequant.h).
+// What is too small (or large) by a power of two is paid back in f32 with the
+// scales (dequantExponent in Humming/Target/Dequant.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,8 +89,12 @@ private:
   }
 
   Value buildRegister(int64_t index) override {
+    bool isSigned = spec.weight.kind == NumberFormat::Kind::Signed;
+    if (!toFloat() && spec.zeroPoint == ZeroPointKind::None)
+      return codesAt(index, spec.operand.bits - bits,
+                     isSigned ? 0 : laneSign());
     int64_t flip = laneSign();
-    if (spec.weight.kind == NumberFormat::Kind::Signed)
+    if (isSigned)
       flip |= lanes(int64_t(1) << (bits - 1));
     Value difference = LLVM::SubOp::create(b, loc, codesAt(index, 0, flip),
                                            zero[rowOf(index)]);

@@ -71,6 +71,7 @@ void humming::buildTilePipeline(OpPassManager &manager,
                                 const PipelineOptions &options) {
   // Step 1. One block's program, single-buffered.
   manager.addPass(createConvertHQuantToTilesPass());
+  manager.addPass(createConvertHQuantLayoutToTilesPass());
   // Step 2. Overlap its copies.
   OpPassManager &module = manager.nest<gpu::GPUModuleOp>();
   module.addNestedPass<gpu::GPUFuncOp>(createPipelineCopiesPass());

@@ -40,7 +40,8 @@ static bool isHQuant(Operation *op) {
 
 /// Ops of stages 1 and 2.
 static bool isTensorOp(Operation *op) {
-  return isa<MatmulOp, QuantizeOp, DequantizeOp, PackOp, UnpackOp>(op);
+  return isa<MatmulOp, QuantizeOp, DequantizeOp, GatherOp, PackOp, UnpackOp>(
+      op);
 }
 
 /// Applies `isWrong` to the types of results and block arguments; returns the

@@ -323,7 +323,7 @@ void checkAll(Sequence &sequence, uint32_t zeroLow = 0, uint32_t zeroHigh = 0,
   std::vector<double> values = codeValues(typeOf(spec));
   bool byteZeros = spec.zeroPoint == ZeroPointKind::Integer;
   uint32_t zeroWord = zeroLow | zeroHigh << (byteZeros ? 8 : 16);
-  double factor = std::ldexp(1.0, dequantExponent(spec.weight, spec.operand));
+  double factor = std::ldexp(1.0, dequantExponent(typeOf(spec), spec.operand));
   auto roundTo = [&](double v) {
     return spec.operand.isF16() ? double(f16ToFloat(doubleToF16(v)))
                                 : double(bf16ToFloat(doubleToBF16(v)));
@@ -535,6 +535,7 @@ TEST(DequantSequences, WidelyUsedCounts) {
                 (b == 7 && operand == f16 ? 1.86 : 1.5) *
                     (count("u" + std::to_string(b + 1), operand) + 4))
           << b << " to " << operand.str();
+  EXPECT_EQ(count("u4", NumberFormat::signedInt(8)), 3);
   EXPECT_EQ(count("u3", f16), 15.25);
   EXPECT_EQ(count("u7", f16), 18.25);
   EXPECT_EQ(count("u7", bf16), 18.25);

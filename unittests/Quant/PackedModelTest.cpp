@@ -71,14 +71,19 @@ TEST(PackedModel, EveryTypeComesBack) {
   table.table = CodeTable::nf4();
   table.globalScale = GlobalScaleKind::Channel;
   for (const QuantType &type : types)
-    for (unsigned width : {16u, 8u}) {
-      QuantizedWeights w = randomWeights(type, 70, 201, 3);
+    for (auto [width, k] : {std::pair(16u, 201), {8u, 201}, {8u, 208}}) {
+      QuantizedWeights w = randomWeights(type, 70, k, 3);
       for (int i = 0; i < 70; ++i)
         w.bias.push_back(float(i));
       w.inputScale = 0.25f;
       TemporaryCheckpoint files;
       PackedLayer layer = cantFail(packModelLayer("a.b", w, width));
       EXPECT_GT(layer.bytes(), 0);
+      // Operands of 8-bit activations keep their bytes.
+      bool plain = k == 208 && type.weight.bits == 8;
+      EXPECT_EQ(layer.tensors.front().name, plain ? "a.b.plain" : "a.b.packed");
+      if (plain)
+        EXPECT_EQ(layer.tensors.front().bytes, w.codes);
       SafetensorsFile shard = writeShard(files, {{"a.b", layer}});
       unsigned bits = 0;
       Expected<QuantizedWeights> back = unpackModelLayer(shard, "a.b", &bits);

@@ -44,8 +44,10 @@ class SCFDialect;
 
 namespace humming {
 namespace hquant {
+class GatherOp;
 class HQuantDialect;
 class MatmulOp;
+class PackOp;
 class QuantizeOp;
 } // namespace hquant
 
@@ -66,6 +68,16 @@ buildTileProgram(mlir::OpBuilder &builder, hquant::MatmulOp op,
 mlir::FailureOr<mlir::gpu::GPUFuncOp>
 buildTileProgram(mlir::OpBuilder &builder, hquant::QuantizeOp op,
                  mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+
+/// Build the kernels of one hquant.pack of weights and of one hquant.gather.
+mlir::gpu::GPUFuncOp buildPackProgram(mlir::OpBuilder &builder,
+                                      hquant::PackOp op,
+                                      mlir::gpu::GPUModuleOp module,
+                                      llvm::StringRef name);
+mlir::gpu::GPUFuncOp buildGatherProgram(mlir::OpBuilder &builder,
+                                        hquant::GatherOp op,
+                                        mlir::gpu::GPUModuleOp module,
+                                        llvm::StringRef name);
 
 /// Patterns that lower the copy, fragment, reduction and store ops of the tile
 /// stage to llvm and nvvm. Fragments become one value a register.

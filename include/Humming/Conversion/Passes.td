@@ -108,6 +108,43 @@ def ConvertHQuantToTilesPass : Pass<"convert-hquant-to-tiles", "::mlir::ModuleOp
   ];
 }
 
+def ConvertHQuantLayoutToTilesPass
+    : Pass<"convert-hquant-layout-to-tiles", "::mlir::ModuleOp"> {
+  let summary = "Turn packs and gathers into one block's program (stage 2 to 3)";
+  let description = [{
+    Replaces each function that holds one `hquant.pack` of weights, or one
+    `hquant.gather`, and a return by a `gpu.func` of the same name in the `gpu.module`
+    of the name given by `module`, which may be there already. Codes to be packed are
+    a byte each, whatever their width.
+
+    ```mlir
+    func.func @pack(%w: tensor<?x4096xi4>) -> tensor<?x64x512xi32, #layout> {
+      %p = hquant.pack %w : ...
+      return %p
+    }
+    ==>
+    gpu.module @kernels [#nvvm.target<chip = "sm_80">] {
+      gpu.func @pack(%source: !llvm.ptr<1>, %packed: !llvm.ptr<1>, %n: i32, %k: i32,
+                     %lds: i32) kernel {... hquant.pack_unit ...}
+    }
+    ```
+
+    A gather has the arguments x, order, gathered, m, k (of x), columns (of the
+    result), ldx, ldg. Functions with other ops on tensors are left alone.
+
+    Precondition: stage 2. Postcondition: stage 3 for these functions.
+  }];
+  let options = [
+    Option<"moduleName", "module", "std::string", "\"kernels\"",
+           "Name of the gpu.module that receives the kernels">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::humming::hquant::HQuantDialect"
+  ];
+}
+
 def ConvertHQuantToNVVMPass : Pass<"convert-hquant-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Lower the tile stage to NVVM and LLVM (stage 3 to 4)";
   let description = [{

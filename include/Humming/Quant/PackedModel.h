@@ -10,7 +10,8 @@
 // A packed model is a folder of safetensors shards with an index. A layer NAME
 // has these tensors, those in brackets where its type has them:
 //
-//   NAME.packed        U8, the packed layout of Packing.h
+//   NAME.packed        U8, the packed layout of Packing.h; or in its place
+//   NAME.plain         [N, K], U8 (s8 as I8), row-major as the checkpoint has it
 //   NAME.scales        [G, ceil(N/64), 64] in the scale's dtype (U8: e8m0)
 //   [NAME.zero_points] the same shape, U8 or the scale's dtype
 //   [NAME.global]      F32, one value or [N]
@@ -18,8 +19,12 @@
 //   [NAME.bias]        F32 [N]
 //   [NAME.k_order]     I32 [K]
 //
-// and an entry `humming:NAME` in its shard's metadata: a JSON object of n, k,
-// activation_bits, weight, scale, granularity, zero_point, row_phase,
+// 8-bit weights without zero points in a format that is one of activations too are
+// plain for activations of 8 bits, if K is a multiple of 16: they are operands of
+// the MMA as they are, and 8-bit activations of another format cannot use them.
+//
+// An entry `humming:NAME` in the shard's metadata is a JSON object of n, k,
+// layout (packed or plain; packed where it is missing), activation_bits, weight, scale, granularity, zero_point, row_phase,
 // column_phase and input_scale. Tensors of layers that are not quantized keep
 // their names.
 //
@@ -46,6 +51,9 @@ struct PackedLayer {
 
   int64_t bytes() const;
 };
+
+/// Whether a layer is kept plain; see the head of the file.
+bool keepsPlain(const QuantizedWeights &weights, unsigned activationBits);
 
 /// Packs one layer. Error: the widths have no packed layout.
 llvm::Expected<PackedLayer> packModelLayer(llvm::StringRef name,

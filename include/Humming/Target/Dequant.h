@@ -32,9 +32,9 @@ NumberFormat weightOperand(const QuantType &type,
                            const NumberFormat &activation);
 
 /// The power of two by which the sequence's result is too small: the value is
-/// result * 2^dequantExponent. 0 for 16-bit operands.
-int32_t dequantExponent(const NumberFormat &weight,
-                        const NumberFormat &operand);
+/// result * 2^dequantExponent. 0 for 16-bit operands; negative where the result
+/// is too large: integers without zero points lie at the top of wider ones.
+int32_t dequantExponent(const QuantType &type, const NumberFormat &operand);
 
 /// What one dequantization costs, in instructions a lane. A lop3, prmt, shift,
 /// packed fma or conversion counts one; bit casts and constants nothing.

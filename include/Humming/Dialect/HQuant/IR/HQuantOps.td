@@ -20,6 +20,7 @@
 
 include "Humming/Dialect/HQuant/IR/HQuantAttrs.td"
 include "Humming/Dialect/HQuant/IR/HQuantDialect.td"
+include "Humming/Dialect/HQuant/IR/HQuantLayoutOps.td"
 include "Humming/Dialect/HQuant/IR/HQuantTileOps.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
