@@ -411,6 +411,92 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
 
 } // namespace
 
+/// Stage 1 of a pack: codes of the weights' width.
+static OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
+                                                const PackProblem &problem,
+                                                StringRef name) {
+  OpBuilder b(context);
+  Location loc = b.getUnknownLoc();
+  auto size = [](int64_t v) { return v > 0 ? v : ShapedType::kDynamic; };
+  auto source = RankedTensorType::get({size(problem.n), size(problem.k)},
+                                      b.getIntegerType(problem.weightBits));
+  auto packed = PackedLayoutAttr::get(context, problem.activationBits,
+                                      problem.weightBits, PackedRole::Weights)
+                    .getPackedType(source);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
+  b.setInsertionPointToStart(module->getBody());
+  auto function =
+      func::FuncOp::create(b, loc, name, b.getFunctionType({source}, {packed}));
+  b.setInsertionPointToStart(function.addEntryBlock());
+  Value result = PackOp::create(b, loc, packed, function.getArgument(0));
+  func::ReturnOp::create(b, loc, result);
+  return module;
+}
+
+/// Stage 1 of a gather.
+static OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
+                                                const GatherProblem &problem,
+                                                StringRef name) {
+  OpBuilder b(context);
+  Location loc = b.getUnknownLoc();
+  constexpr int64_t any = ShapedType::kDynamic;
+  int64_t columns = problem.columns > 0 ? problem.columns : any;
+  Type element =
+      problem.elementBits == 16 ? Type(b.getF16Type()) : Type(b.getI8Type());
+  auto x = RankedTensorType::get({any, any}, element);
+  auto order = RankedTensorType::get({columns}, b.getI32Type());
+  auto gathered = RankedTensorType::get({any, columns}, element);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(b, loc));
+  b.setInsertionPointToStart(module->getBody());
+  auto function = func::FuncOp::create(
+      b, loc, name, b.getFunctionType({x, order}, {gathered}));
+  b.setInsertionPointToStart(function.addEntryBlock());
+  Value result = GatherOp::create(b, loc, gathered, function.getArgument(0),
+                                  function.getArgument(1));
+  func::ReturnOp::create(b, loc, result);
+  return module;
+}
+
+/// What a description says of a kernel that moves data, but for its name.
+static LaunchDescription describeLaunch(const PackProblem &problem) {
+  LaunchDescription launch;
+  launch.operation = "pack";
+  launch.blockThreads = PackProblem::threads;
+  launch.blockN = PackProblem::blockN;
+  launch.blockM = PackProblem::blockK;
+  launch.activation = problem.activationBits == 16  ? "f16"
+                      : problem.activationBits == 8 ? "s8"
+                                                    : "s4";
+  launch.weight = "u" + std::to_string(problem.weightBits);
+  launch.output = launch.weight;
+  launch.granularity = "0";
+  launch.zeroPoint = "none";
+  launch.kDivisor = problem.kDivisor;
+  launch.nDivisor = 1;
+  return launch;
+}
+static LaunchDescription describeLaunch(const GatherProblem &problem) {
+  LaunchDescription launch;
+  launch.operation = "gather";
+  launch.blockThreads = GatherProblem::threads;
+  launch.blockN = problem.blockColumns();
+  launch.blockM = 1;
+  launch.activation = launch.output = problem.elementBits == 16 ? "f16" : "s8";
+  launch.granularity = "0";
+  launch.zeroPoint = "none";
+  launch.kDivisor = problem.divisor;
+  launch.nDivisor = 1;
+  return launch;
+}
+
+std::string humming::kernelName(const PackProblem &problem) {
+  return "humming_pack_w" + std::to_string(problem.weightBits) + "a" +
+         std::to_string(problem.activationBits);
+}
+std::string humming::kernelName(const GatherProblem &problem) {
+  return "humming_gather_" + std::to_string(problem.elementBits);
+}
+
 struct Compiler::State {
   State() : context(registry(), MLIRContext::Threading::DISABLED) {
     context
@@ -491,6 +577,52 @@ llvm::Expected<CompileResult> Compiler::compile(const QuantizeProblem &given,
           run(problem, problem.m, options, describe, version, result))
     return std::move(error);
   return result;
+}
+
+template <typename Problem>
+llvm::Expected<CompileResult>
+Compiler::compileLayout(const Problem &problem, const CompileOptions &options) {
+  llvm::Expected<const TargetInfo *> target = getTargetInfo(options.chip);
+  if (!target)
+    return target.takeError();
+  if (!options.config.empty())
+    return llvm::createStringError("expected no config for a kernel that moves "
+                                   "data, got '" +
+                                   options.config + "'");
+  CompileResult result;
+  auto describe = [&](const CompileResult &, StringRef name, int32_t version,
+                      int64_t) {
+    LaunchDescription launch = describeLaunch(problem);
+    launch.kernelName = name.str();
+    launch.chip = options.chip;
+    launch.ptxVersion = version;
+    return launch;
+  };
+  auto version = [&](const CompileResult &) {
+    return requiredPtxVersion(**target, ArrayRef<PtxFeature>());
+  };
+  if (llvm::Error error =
+          run(problem, /*m=*/0, options, describe, version, result))
+    return std::move(error);
+  return result;
+}
+
+llvm::Expected<CompileResult> Compiler::compile(const PackProblem &given,
+                                                const CompileOptions &options) {
+  if (llvm::Error error = checkPack(given))
+    return std::move(error);
+  PackProblem problem = given;
+  problem.deriveDivisors();
+  return compileLayout(problem, options);
+}
+
+llvm::Expected<CompileResult> Compiler::compile(const GatherProblem &given,
+                                                const CompileOptions &options) {
+  if (llvm::Error error = checkGather(given))
+    return std::move(error);
+  GatherProblem problem = given;
+  problem.deriveDivisors();
+  return compileLayout(problem, options);
 }
 
 /// Stages 1 to 5 of one kernel.

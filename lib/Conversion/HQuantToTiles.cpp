@@ -221,9 +221,7 @@ private:
     return std::gcd(onAccumulators ? group() : 0, activationGroup());
   }
   /// The power of two that dequantized operands are too small by.
-  int64_t exponent() const {
-    return dequantExponent(quant(), operand());
-  }
+  int64_t exponent() const { return dequantExponent(quant(), operand()); }
   /// What weights are dequantized to.
   NumberFormat operand() const {
     return weightOperand(quant(), problem.activation);

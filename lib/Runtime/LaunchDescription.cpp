@@ -99,6 +99,18 @@ ArrayRef<StringLiteral> LaunchDescription::quantizeArgumentNames() {
   return names;
 }
 
+ArrayRef<StringLiteral> LaunchDescription::packArgumentNames() {
+  static constexpr StringLiteral names[] = {"source", "packed", "n", "k",
+                                            "lds"};
+  return names;
+}
+
+ArrayRef<StringLiteral> LaunchDescription::gatherArgumentNames() {
+  static constexpr StringLiteral names[] = {"x", "order",   "gathered", "m",
+                                            "k", "columns", "ldx",      "ldg"};
+  return names;
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
@@ -111,7 +123,7 @@ static uint32_t saturate(int64_t value) {
 LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n) const {
   if (m <= 0 || n <= 0)
     return {};
-  if (isQuantize())
+  if (isQuantize() || isGather())
     return {saturate((m + blockM - 1) / blockM),
             blockN == 0 ? 1 : saturate((n + blockN - 1) / blockN), 1};
   return {saturate((n + blockN - 1) / blockN),
@@ -172,8 +184,9 @@ Error LaunchDescription::verify() const {
   // device's and is checked when the kernel is loaded.
   if (sharedBytes > 256 * 1024)
     return fieldError("shared_bytes", "at most 262144", Twine(sharedBytes));
-  if (operation != "matmul" && operation != "quantize")
-    return fieldError("operation", "matmul or quantize", "'" + operation + "'");
+  if (!isMatmul() && !isQuantize() && !isPack() && !isGather())
+    return fieldError("operation", "matmul, quantize, pack or gather",
+                      "'" + operation + "'");
   if (blockN < (isQuantize() ? 0 : 1) ||
       blockN > (isQuantize() ? 1 << 20 : 4096))
     return fieldError("block_n", isQuantize() ? "0 to 1048576" : "1 to 4096",
@@ -187,10 +200,10 @@ Error LaunchDescription::verify() const {
                                                {"scale", scale},
                                                {"output", output}};
   for (auto [field, format] : formats) {
-    // A quantize kernel has no weights.
-    if (isQuantize() && (field == "weight" || field == "scale")) {
+    // Only a matmul has scales, and only a matmul and a pack weights.
+    if (!isMatmul() && (field == "scale" || (field == "weight" && !isPack()))) {
       if (!format.empty())
-        return fieldError(field, "nothing for a quantize kernel",
+        return fieldError(field, "nothing for a " + operation + " kernel",
                           "'" + format + "'");
       continue;
     }
@@ -198,7 +211,7 @@ Error LaunchDescription::verify() const {
       return makeError("launch description: " + field + ": " +
                        toString(bits.takeError()));
   }
-  if (!isQuantize() && !isGranularity(granularity))
+  if (isMatmul() && !isGranularity(granularity))
     return fieldError("granularity", "G, 0, -1 or NxK",
                       "'" + granularity + "'");
   if (zeroPoint != "none" && zeroPoint != "int" && zeroPoint != "float")

@@ -304,8 +304,9 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
     return makeError("launch of " + d.kernelName + ": " + argument +
                      ": expected " + expected + ", got " + got);
   };
-  if (d.isQuantize())
-    return fail("arguments", "those of a quantize kernel", "those of a matmul");
+  if (!d.isMatmul())
+    return fail("arguments", "those of a " + d.operation + " kernel",
+                "those of a matmul");
   if (a.m < 0)
     return fail("m", "0 or more", Twine(a.m));
   if (a.n <= 0)

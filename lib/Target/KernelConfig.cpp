@@ -73,8 +73,16 @@ llvm::Expected<WeightLayout> humming::parseWeightLayout(llvm::StringRef text) {
 }
 
 bool MatmulProblem::canBePlain() const {
-  return weight.weight.bits == 8 && weight.weight == activation &&
-         weight.zeroPoint == ZeroPointKind::None && !weight.table;
+  // The 8-bit floats mix in one MMA.
+  auto isFloat8 = [](const NumberFormat &f) {
+    return f.isFloat() && f.bits == 8;
+  };
+  bool isOperand = weight.weight == activation
+                       ? weight.weight.bits == 8
+                       : isFloat8(activation) &&
+                             (weight.weight == NumberFormat::smallFloat(4, 3) ||
+                              weight.weight == NumberFormat::smallFloat(5, 2));
+  return isOperand && weight.zeroPoint == ZeroPointKind::None && !weight.table;
 }
 
 WeightLayout MatmulProblem::naturalLayout() const {

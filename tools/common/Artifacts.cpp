@@ -203,6 +203,49 @@ Expected<QuantizeProblem> quantizeProblemOf(const LaunchDescription &launch,
   return problem;
 }
 
+/// Error: the kernel does something else.
+static Error expectOperation(const LaunchDescription &launch,
+                             StringRef operation) {
+  if (launch.operation == operation)
+    return Error::success();
+  return makeError(launch.kernelName + ": expected a " + operation +
+                   " kernel, got " + launch.operation);
+}
+
+Expected<PackProblem> packProblemOf(const LaunchDescription &launch, int64_t n,
+                                    int64_t k) {
+  if (Error error = expectOperation(launch, "pack"))
+    return std::move(error);
+  Expected<unsigned> activation = parseFormatBits(launch.activation);
+  if (!activation)
+    return activation.takeError();
+  Expected<unsigned> weight = parseFormatBits(launch.weight);
+  if (!weight)
+    return weight.takeError();
+  PackProblem problem;
+  problem.activationBits = *activation;
+  problem.weightBits = *weight;
+  problem.n = n;
+  problem.k = k;
+  problem.kDivisor = launch.kDivisor;
+  return problem;
+}
+
+Expected<GatherProblem> gatherProblemOf(const LaunchDescription &launch,
+                                        int64_t m, int64_t columns) {
+  if (Error error = expectOperation(launch, "gather"))
+    return std::move(error);
+  Expected<unsigned> bits = parseFormatBits(launch.activation);
+  if (!bits)
+    return bits.takeError();
+  GatherProblem problem;
+  problem.elementBits = *bits;
+  problem.m = m;
+  problem.columns = columns;
+  problem.divisor = launch.kDivisor;
+  return problem;
+}
+
 Expected<KernelConfig> configOf(const LaunchDescription &launch) {
   Expected<KernelConfig> config =
       KernelConfig::parse(launch.config, KernelConfig());

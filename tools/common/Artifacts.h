@@ -17,6 +17,7 @@
 
 #include "Humming/Runtime/LaunchDescription.h"
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Layout.h"
 #include "Humming/Target/Quantize.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -55,6 +56,11 @@ llvm::Expected<MatmulProblem> problemOf(const LaunchDescription &launch,
 /// The same of a quantize kernel.
 llvm::Expected<QuantizeProblem>
 quantizeProblemOf(const LaunchDescription &launch, int64_t m, int64_t k);
+/// The same of pack and gather kernels.
+llvm::Expected<PackProblem> packProblemOf(const LaunchDescription &launch,
+                                          int64_t n, int64_t k);
+llvm::Expected<GatherProblem> gatherProblemOf(const LaunchDescription &launch,
+                                              int64_t m, int64_t columns);
 /// The config that a description names. Error: it does not parse.
 llvm::Expected<KernelConfig> configOf(const LaunchDescription &launch);
 

@@ -132,6 +132,33 @@ KernelCompiler::compile(const QuantizeProblem &problem,
   });
 }
 
+template <typename Problem>
+Expected<KernelArtifacts>
+KernelCompiler::compileLayout(const Problem &problem, int32_t divisor,
+                              const TargetInfo &target) {
+  if (Error error = findAssemblerOnce())
+    return std::move(error);
+  CacheKey key;
+  key.problem = problem.str() + " %" + std::to_string(divisor);
+  key.chip = target.chip.str();
+  key.ptxVersion = target.minPtxVersion;
+  return lookUp(std::move(key), target, [&] {
+    CompileOptions options;
+    options.chip = target.chip.str();
+    return state->compiler.compile(problem, options);
+  });
+}
+
+Expected<KernelArtifacts> KernelCompiler::compile(const PackProblem &problem,
+                                                  const TargetInfo &target) {
+  return compileLayout(problem, problem.kDivisor, target);
+}
+
+Expected<KernelArtifacts> KernelCompiler::compile(const GatherProblem &problem,
+                                                  const TargetInfo &target) {
+  return compileLayout(problem, problem.divisor, target);
+}
+
 Error KernelCompiler::findAssemblerOnce() {
   if (!state->searched) {
     state->searched = true;

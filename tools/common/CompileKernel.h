@@ -41,6 +41,12 @@ public:
                                           const TargetInfo &target,
                                           llvm::StringRef config);
 
+  /// The same for kernels that move data.
+  llvm::Expected<KernelArtifacts> compile(const PackProblem &problem,
+                                          const TargetInfo &target);
+  llvm::Expected<KernelArtifacts> compile(const GatherProblem &problem,
+                                          const TargetInfo &target);
+
   /// Take the next activation format where the chip lacks one.
   bool fallback = false;
 
@@ -58,6 +64,10 @@ public:
   const std::string &assemblerLog() const { return lastLog; }
 
 private:
+  template <typename Problem>
+  llvm::Expected<KernelArtifacts> compileLayout(const Problem &problem,
+                                                int32_t divisor,
+                                                const TargetInfo &target);
   llvm::Error findAssemblerOnce();
   /// Looks `key` up, or makes it from what `run` compiles.
   llvm::Expected<KernelArtifacts>

@@ -67,7 +67,8 @@ public:
     }
 
     LaunchDescription::Grid grid = launchDescription.grid(
-        sizes.m, launchDescription.isQuantize() ? sizes.k : sizes.n);
+        launchDescription.isPack() ? sizes.k : sizes.m,
+        launchDescription.isQuantize() ? sizes.k : sizes.n);
     LaunchConfig config;
     config.grid = {grid.x, grid.y, grid.z};
     config.block = {launchDescription.blockThreads, 1, 1};
@@ -80,8 +81,10 @@ public:
 
 private:
   static std::optional<BufferSlot> slotOf(StringRef name) {
-    if (name == "codes")
+    if (name == "codes" || name == "packed" || name == "gathered")
       return BufferSlot::Output;
+    if (name == "source")
+      return BufferSlot::X;
     for (unsigned i = 0; i < kNumBufferSlots; ++i)
       if (stringify(BufferSlot(i)) == name)
         return BufferSlot(i);
@@ -90,10 +93,10 @@ private:
   static int32_t sizeOf(StringRef name, const LaunchSizes &sizes) {
     return StringSwitch<int32_t>(name)
         .Case("m", sizes.m)
-        .Case("n", sizes.n)
+        .Cases({"n", "columns"}, sizes.n)
         .Case("k", sizes.k)
-        .Case("ldx", sizes.ldx)
-        .Cases({"ldc", "ldq"}, sizes.ldc)
+        .Cases({"ldx", "lds"}, sizes.ldx)
+        .Cases({"ldc", "ldq", "ldg"}, sizes.ldc)
         .Default(0);
   }
   /// The device address of a buffer's data; 0 if the kernel gets none.

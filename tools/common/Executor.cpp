@@ -17,6 +17,8 @@ namespace humming {
 Executor::~Executor() = default;
 
 StringRef stringify(BufferSlot slot) {
+  if (slot == BufferSlot::Order) // not a matmul's
+    return "order";
   // Five sizes stand between the leading pointers and the others.
   unsigned index = unsigned(slot);
   return LaunchDescription::argumentNames()[index < kNumLeadingSlots
@@ -102,6 +104,31 @@ public:
       arguments.k = sizes.k;
       arguments.ldx = sizes.ldx;
       arguments.ldq = sizes.ldc;
+      if (Error error = kernel->launch(stream, arguments))
+        return error;
+      return gpu->driver().synchronizeStream(stream);
+    }
+    if (kernel->description().isPack()) {
+      PackArguments arguments;
+      arguments.source = at(BufferSlot::X);
+      arguments.packed = at(BufferSlot::Output);
+      arguments.n = sizes.n;
+      arguments.k = sizes.k;
+      arguments.lds = sizes.ldx;
+      if (Error error = kernel->launch(stream, arguments))
+        return error;
+      return gpu->driver().synchronizeStream(stream);
+    }
+    if (kernel->description().isGather()) {
+      GatherArguments arguments;
+      arguments.x = at(BufferSlot::X);
+      arguments.order = at(BufferSlot::Order);
+      arguments.gathered = at(BufferSlot::Output);
+      arguments.m = sizes.m;
+      arguments.k = sizes.k;
+      arguments.columns = sizes.n;
+      arguments.ldx = sizes.ldx;
+      arguments.ldg = sizes.ldc;
       if (Error error = kernel->launch(stream, arguments))
         return error;
       return gpu->driver().synchronizeStream(stream);

@@ -29,7 +29,8 @@ constexpr size_t kGuardBytes = 1024;
 
 /// The pointer arguments, in a matmul's order; the last ones stand after the
 /// sizes. A quantize kernel reads X, writes Output (its codes), Scales and
-/// ZeroPoints, and ldc is its ldq.
+/// ZeroPoints, and ldc is its ldq. A pack reads X and writes Output; a gather
+/// reads X and Order and writes Output, n its columns.
 enum class BufferSlot : unsigned {
   X,
   Weights,
@@ -42,8 +43,9 @@ enum class BufferSlot : unsigned {
   ActivationScales,
   ActivationZeroPoints,
   WeightSums,
+  Order,
 };
-constexpr unsigned kNumBufferSlots = 11;
+constexpr unsigned kNumBufferSlots = 12;
 /// Buffers before the sizes.
 constexpr unsigned kNumLeadingSlots = 7;
 llvm::StringRef stringify(BufferSlot slot);

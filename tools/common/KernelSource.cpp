@@ -96,8 +96,9 @@ KernelSource::kernelsFor(Shape shape, int64_t m, const QuantType *weight) {
   }
   std::string why = "there is none";
   for (const KernelArtifacts &kernel : files) {
-    if (kernel.launch.isQuantize()) {
-      why = "it is a quantize kernel (--op quantize)";
+    if (!kernel.launch.isMatmul()) {
+      why = "it is a " + kernel.launch.operation + " kernel (--op " +
+            kernel.launch.operation + ")";
       continue;
     }
     if (weight) {
@@ -138,6 +139,65 @@ Error KernelSource::save(ArrayRef<KernelArtifacts> kernels,
       return makeError("--save-artifacts: " + toString(std::move(error)));
   }
   return Error::success();
+}
+
+Expected<KernelArtifacts>
+KernelSource::packKernelFor(const PackProblem &problem) {
+  for (const KernelArtifacts &kernel : files) {
+    if (!kernel.launch.isPack() || problem.k % kernel.launch.kDivisor != 0)
+      continue;
+    Expected<PackProblem> have =
+        packProblemOf(kernel.launch, problem.n, problem.k);
+    if (!have)
+      return have.takeError();
+    if (have->str() == problem.str())
+      return kernel;
+  }
+#ifdef HUMMING_HAVE_COMPILER
+  if (!isPrecompiled()) {
+    Expected<const TargetInfo *> target = flags.target();
+    if (!target)
+      return target.takeError();
+    Expected<KernelArtifacts> kernel = compiler->compile(problem, **target);
+    if (!kernel)
+      return kernel.takeError();
+    if (Error error = save({*kernel}, "_" + std::to_string(problem.k)))
+      return std::move(error);
+    return kernel;
+  }
+#endif
+  return makeError("no compiled kernel fits " + problem.str() +
+                   ", k = " + Twine(problem.k));
+}
+
+Expected<KernelArtifacts>
+KernelSource::gatherKernelFor(const GatherProblem &problem) {
+  for (const KernelArtifacts &kernel : files) {
+    if (!kernel.launch.isGather() ||
+        problem.columns % kernel.launch.kDivisor != 0)
+      continue;
+    Expected<GatherProblem> have =
+        gatherProblemOf(kernel.launch, problem.m, problem.columns);
+    if (!have)
+      return have.takeError();
+    if (have->str() == problem.str())
+      return kernel;
+  }
+#ifdef HUMMING_HAVE_COMPILER
+  if (!isPrecompiled()) {
+    Expected<const TargetInfo *> target = flags.target();
+    if (!target)
+      return target.takeError();
+    Expected<KernelArtifacts> kernel = compiler->compile(problem, **target);
+    if (!kernel)
+      return kernel.takeError();
+    if (Error error = save({*kernel}, "_" + std::to_string(problem.columns)))
+      return std::move(error);
+    return kernel;
+  }
+#endif
+  return makeError("no compiled kernel fits " + problem.str() +
+                   ", columns = " + Twine(problem.columns));
 }
 
 Expected<std::vector<KernelArtifacts>>

@@ -51,6 +51,11 @@ public:
   llvm::Expected<std::vector<KernelArtifacts>> quantizeKernelsFor(int64_t m,
                                                                   int64_t k);
 
+  /// The kernels for `--op pack` and `--op gather`, and the gather before the
+  /// matmul of a layer whose columns are permuted.
+  llvm::Expected<KernelArtifacts> packKernelFor(const PackProblem &problem);
+  llvm::Expected<KernelArtifacts> gatherKernelFor(const GatherProblem &problem);
+
   /// Configs to compile in place of the chooser's answer.
   std::vector<std::string> configs;
   /// Try this many legal configs: the chooser's pick, those of the least

@@ -57,8 +57,10 @@ ProblemFlags::ProblemFlags()
       chip("chip", cl::desc("Target: sm_75, sm_80, ..."), cl::init("sm_90"),
            cl::value_desc("sm_XX"), cl::cat(category)),
       operation("op",
-                cl::desc("What the kernel does: matmul, or quantize (16-bit "
-                         "activations of --input to codes of --a)"),
+                cl::desc("What the kernel does: matmul, quantize (16-bit "
+                         "activations of --input to codes of --a), pack (codes "
+                         "of a byte to the packed layout of --w and --a) or "
+                         "gather (activations in another column order)"),
                 cl::init("matmul"), cl::value_desc("name"), cl::cat(category)),
       activation("a", cl::desc("Format of the activations"), cl::init("bf16"),
                  cl::value_desc("format"), cl::cat(category)),
@@ -289,10 +291,43 @@ Expected<ActivationCodes> ProblemFlags::activationCodes() const {
 }
 
 Expected<bool> ProblemFlags::isQuantize() const {
-  if (operation != "matmul" && operation != "quantize")
-    return flagError("op",
-                     "expected matmul or quantize, got '" + operation + "'");
+  if (operation != "matmul" && operation != "quantize" && !isPack() &&
+      !isGather())
+    return flagError("op", "expected matmul, quantize, pack or gather, got '" +
+                               operation + "'");
   return operation == "quantize";
+}
+
+Expected<PackProblem> ProblemFlags::packProblem(Shape shape) const {
+  NumberFormat a, w;
+  if (Error error = parseFormat("a", activation, a))
+    return std::move(error);
+  if (Error error = parseFormat("w", weight, w))
+    return std::move(error);
+  PackProblem problem;
+  problem.activationBits = a.bits;
+  problem.weightBits = w.bits;
+  problem.n = shape.n;
+  problem.k = shape.k;
+  problem.deriveDivisors();
+  if (Error error = checkPack(problem))
+    return atFlag("op pack", std::move(error));
+  return problem;
+}
+
+Expected<GatherProblem> ProblemFlags::gatherProblem(int64_t m,
+                                                    int64_t k) const {
+  NumberFormat a;
+  if (Error error = parseFormat("a", activation, a))
+    return std::move(error);
+  GatherProblem problem;
+  problem.elementBits = a.bits;
+  problem.m = m;
+  problem.columns = k;
+  problem.deriveDivisors();
+  if (Error error = checkGather(problem))
+    return atFlag("op gather", std::move(error));
+  return problem;
 }
 
 Expected<QuantizeProblem> ProblemFlags::quantizeProblem(int64_t m,

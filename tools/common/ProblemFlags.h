@@ -23,6 +23,7 @@
 #define HUMMING_TOOLS_COMMON_PROBLEMFLAGS_H
 
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Layout.h"
 #include "Humming/Target/Quantize.h"
 #include "Humming/Target/TargetInfo.h"
 #include "llvm/ADT/SmallVector.h"
@@ -52,6 +53,14 @@ public:
   llvm::Error setLayout(MatmulProblem &problem) const;
   /// `--op`: whether it is quantize. Error: it is neither that nor matmul.
   llvm::Expected<bool> isQuantize() const;
+  /// Whether `--op` asks for a kernel that moves data; isQuantize has checked
+  /// it.
+  bool isPack() const { return operation == "pack"; }
+  bool isGather() const { return operation == "gather"; }
+  /// With `--op pack`: the widths of --a and --w.
+  llvm::Expected<PackProblem> packProblem(Shape shape) const;
+  /// With `--op gather`: K columns of the width of --a.
+  llvm::Expected<GatherProblem> gatherProblem(int64_t m, int64_t k) const;
   /// The problem of `--op quantize`, for one K; 0 where it is not given.
   llvm::Expected<QuantizeProblem> quantizeProblem(int64_t m, int64_t k) const;
   /// `--chip`. Error: names the flag and the known chips.

@@ -186,6 +186,70 @@ Expected<Output> makeQuantizeOutput(Artifact artifact,
   return output;
 }
 
+/// The same for `--op pack` and `--op gather`.
+template <typename Problem>
+Expected<Output> makeLayoutOutput(Artifact artifact, const Problem &problem,
+                                  const TargetInfo &target, bool noCache) {
+  Output output;
+  if (artifact <= Artifact::Stage4) {
+    Compiler compiler;
+    CompileOptions options;
+    options.chip = target.chip.str();
+    options.lastStage = int(artifact);
+    options.keepIR = true;
+    Expected<CompileResult> result = compiler.compile(problem, options);
+    if (!result)
+      return result.takeError();
+    output.bytes = std::move(result->ir);
+    for (const StepTime &step : result->times)
+      output.steps.push_back({step.step, step.milliseconds});
+    return output;
+  }
+  KernelCompiler compiler(!noCache);
+  Expected<KernelArtifacts> kernel = compiler.compile(problem, target);
+  if (!kernel)
+    return kernel.takeError();
+  output.steps = compiler.steps();
+  output.assemblerLog = compiler.assemblerLog();
+  if (Error error = takeArtifact(artifact, *kernel, output.bytes))
+    return std::move(error);
+  return output;
+}
+
+/// The size that `--n` and `--k` give, 0 where they do not.
+Expected<Shape> givenShape(const ProblemFlags &flags) {
+  Shape shape;
+  if (flags.nFlag.getNumOccurrences() || flags.shapeFlag.getNumOccurrences()) {
+    Expected<SmallVector<Shape>> shapes = flags.shapes();
+    if (!shapes)
+      return shapes.takeError();
+    shape = shapes->front();
+  } else if (flags.kFlag.getNumOccurrences()) {
+    Expected<SmallVector<int64_t>> depths = flags.depths();
+    if (!depths)
+      return depths.takeError();
+    shape.k = depths->front();
+  }
+  return shape;
+}
+
+Expected<Output> makeLayoutOutput(Artifact artifact, const ProblemFlags &flags,
+                                  const TargetInfo &target, bool noCache) {
+  Expected<Shape> shape = givenShape(flags);
+  if (!shape)
+    return shape.takeError();
+  if (flags.isPack()) {
+    Expected<PackProblem> problem = flags.packProblem(*shape);
+    if (!problem)
+      return problem.takeError();
+    return makeLayoutOutput(artifact, *problem, target, noCache);
+  }
+  Expected<GatherProblem> problem = flags.gatherProblem(0, shape->k);
+  if (!problem)
+    return problem.takeError();
+  return makeLayoutOutput(artifact, *problem, target, noCache);
+}
+
 Error run(ProblemFlags &flags, StringRef emit, StringRef file, bool time,
           bool explain, bool noCache) {
   Expected<Artifact> artifact = parseArtifact(emit);
@@ -198,7 +262,13 @@ Error run(ProblemFlags &flags, StringRef emit, StringRef file, bool time,
   if (!quantize)
     return quantize.takeError();
   Output made;
-  if (*quantize) {
+  if (flags.isPack() || flags.isGather()) {
+    Expected<Output> result =
+        makeLayoutOutput(*artifact, flags, **target, noCache);
+    if (!result)
+      return result.takeError();
+    made = std::move(*result);
+  } else if (*quantize) {
     Expected<SmallVector<int64_t>> m = flags.tokens();
     if (!m)
       return m.takeError();

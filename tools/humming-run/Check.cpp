@@ -50,8 +50,8 @@ class CheckRun {
 public:
   CheckRun(Executor &executor, const KernelArtifacts &kernel,
            const HostLayer &layer, int64_t m, const CheckOptions &options)
-      : executor(executor), launch(kernel.launch), layer(layer), m(m),
-        options(options) {}
+      : executor(executor), kernel(kernel), launch(kernel.launch), layer(layer),
+        m(m), options(options) {}
 
   Expected<CheckReport> run();
 
@@ -69,6 +69,7 @@ private:
   }
 
   Executor &executor;
+  const KernelArtifacts &kernel;
   const LaunchDescription &launch;
   const HostLayer &layer;
   int64_t m;
@@ -78,7 +79,8 @@ private:
   MatmulProblem problem;
   KernelConfig config;
   LaunchSizes sizes;
-  std::vector<uint32_t> activations; ///< [m, k], codes
+  int64_t inputs = 0; ///< columns of the activations; k, less padding columns
+  std::vector<uint32_t> activations; ///< [m, inputs], codes
   std::vector<uint8_t> xBytes;       ///< [m, k], as the kernel reads them
   /// Empty, [1], [m] or [groups, m up to a multiple of 16].
   std::vector<float> xScales;
@@ -90,6 +92,7 @@ private:
 
 Error CheckRun::prepare() {
   int64_t n = layer.weights.n, k = layer.weights.k;
+  inputs = layer.weights.inputs();
   Expected<MatmulProblem> parsed = problemOf(launch, m, n, k);
   if (!parsed)
     return parsed.takeError();
@@ -109,8 +112,8 @@ Error CheckRun::prepare() {
   sizes.ldx = int32_t(k + 3 * launch.kDivisor);
   sizes.ldc = int32_t(n + 5 * launch.nDivisor);
 
-  activations =
-      randomActivations(problem.activation, m, k, options.seed ^ uint64_t(m));
+  activations = randomActivations(problem.activation, m, inputs,
+                                  options.seed ^ uint64_t(m));
   xBytes = codesToBytes(problem.activation, activations);
   if (problem.activation.bits == 4) { // two codes a byte, the first one lower
     if (!layer.weights.kOrder.empty())
@@ -137,18 +140,27 @@ Error CheckRun::prepare() {
         zero = int32_t(random.below(256)) - 128;
     }
   }
-  if (!layer.weights.kOrder.empty()) {
-    // The packed columns are in kOrder: gather the activations to match.
-    std::vector<uint8_t> gathered(xBytes.size());
-    for (int64_t row = 0; row < m; ++row)
-      for (int64_t j = 0; j < k; ++j)
-        std::memcpy(
-            &gathered[size_t((row * k + j) * xElement)],
-            &xBytes[size_t((row * k + layer.weights.kOrder[j]) * xElement)],
-            xElement);
-    xBytes = std::move(gathered);
-  }
-  return Error::success();
+  if (layer.weights.kOrder.empty())
+    return Error::success();
+  // The packed columns are in kOrder: gather the activations to match, by the
+  // kernel that does it for an engine.
+  if (!options.gather)
+    return makeError("a layer with a column order: expected a gather kernel");
+  if (problem.activationGroup)
+    return makeError("a layer with a column order: expected activations "
+                     "without groups");
+  if (Error error = executor.load(*options.gather))
+    return error;
+  std::vector<uint8_t> gathered;
+  Expected<CheckReport> gather =
+      runAndCheckGather(executor, *options.gather, xBytes, m, inputs, inputs,
+                        layer.weights.kOrder, &gathered);
+  if (!gather)
+    return gather.takeError();
+  if (!gather->ok)
+    return makeError(options.gather->name + ": " + gather->detail);
+  xBytes = std::move(gathered);
+  return executor.load(kernel);
 }
 
 /// The activation scales as the kernel reads them; the padding of a row of
@@ -304,7 +316,7 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
   std::vector<double> x;
   x.reserve(activations.size());
   for (auto [i, code] : enumerate(activations)) {
-    auto [scale, zero] = scaleOf(int64_t(i) / k, int64_t(i) % k);
+    auto [scale, zero] = scaleOf(int64_t(i) / inputs, int64_t(i) % inputs);
     x.push_back((problem.activation.decode(code) - zero) * scale);
   }
   std::vector<double> offsets;
@@ -319,7 +331,7 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
   if (int64_t(features.size()) < n)
     referenceOptions.features = features;
   Expected<ReferenceResult> reference =
-      referenceMatmul(x, m, k, layer.weights, referenceOptions);
+      referenceMatmul(x, m, inputs, layer.weights, referenceOptions);
   if (!reference)
     return reference.takeError();
 

@@ -28,6 +28,9 @@ struct CheckOptions {
   /// Multiply-adds that the reference may take for one size; beyond it a sample
   /// of output features is compared, at least 256.
   int64_t referenceBudget = int64_t(1) << 31;
+  /// The gather that puts activations into the order of a layer's columns;
+  /// needed for layers that have an order.
+  const KernelArtifacts *gather = nullptr;
 };
 
 /// What was found for one number of tokens.
@@ -59,6 +62,28 @@ llvm::Expected<CheckReport> runAndCheckQuantize(Executor &executor,
                                                 const KernelArtifacts &kernel,
                                                 int64_t m, int64_t k,
                                                 const CheckOptions &options);
+
+/// A pack kernel against the CPU's packer, bit for bit.
+llvm::Expected<CheckReport> runAndCheckPack(Executor &executor,
+                                            const KernelArtifacts &kernel,
+                                            int64_t n, int64_t k,
+                                            const CheckOptions &options);
+
+/// A gather kernel on random activations [m, k] and a shuffled order with
+/// padding columns.
+llvm::Expected<CheckReport> runAndCheckGather(Executor &executor,
+                                              const KernelArtifacts &kernel,
+                                              int64_t m, int64_t k,
+                                              const CheckOptions &options);
+
+/// The same for given bytes x, rows ldx elements apart, and order. `gathered`,
+/// unless null, receives the rows of the result without their padding.
+llvm::Expected<CheckReport> runAndCheckGather(Executor &executor,
+                                              const KernelArtifacts &kernel,
+                                              llvm::ArrayRef<uint8_t> x,
+                                              int64_t m, int64_t k, int64_t ldx,
+                                              llvm::ArrayRef<int32_t> order,
+                                              std::vector<uint8_t> *gathered);
 
 /// The output features that are compared: all if m * n * k is within the
 /// budget, else the first and the last 64 and a seeded sample of the rest.

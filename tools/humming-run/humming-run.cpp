@@ -38,6 +38,11 @@ struct RunTool {
       cl::desc("A layer of a checkpoint in place of random weights; --w, "
                "--scale, --group, --zero-point, --n and --k come from it"),
       cl::value_desc("FILE:PREFIX"), cl::cat(category)};
+  cl::opt<std::string> kRange{
+      "k-range",
+      cl::desc("With --layer: the input features that a tensor-parallel rank "
+               "holds, in place of all; may cut groups"),
+      cl::value_desc("BEGIN,END"), cl::cat(category)};
   cl::opt<std::string> gptqZeros{
       "gptq-zeros",
       cl::desc("Zero-point convention of a GPTQ layer whose config does not "
@@ -48,6 +53,10 @@ struct RunTool {
 
 private:
   Expected<bool> runQuantize(Executor &executor, ArrayRef<int64_t> tokens);
+  Expected<bool> runPack(Executor &executor);
+  Expected<bool> runGather(Executor &executor, ArrayRef<int64_t> tokens);
+  /// Cuts the layer along K as --k-range says.
+  Error cutLayer();
   /// Prints the kernel's line; `failure` says why there is no report.
   void print(Executor &executor, const KernelArtifacts &kernel, int64_t m,
              std::optional<int64_t> n, int64_t k,
@@ -183,6 +192,88 @@ Expected<bool> RunTool::runQuantize(Executor &executor,
   return allOk;
 }
 
+Expected<bool> RunTool::runPack(Executor &executor) {
+  Expected<SmallVector<Shape>> shapes = problemFlags.shapes();
+  if (!shapes)
+    return shapes.takeError();
+  bool allOk = true;
+  for (Shape shape : *shapes) {
+    Expected<PackProblem> problem = problemFlags.packProblem(shape);
+    if (!problem)
+      return problem.takeError();
+    auto start = std::chrono::steady_clock::now();
+    Expected<KernelArtifacts> kernel = source.packKernelFor(*problem);
+    if (!kernel)
+      return kernel.takeError();
+    if (Error error = executor.load(*kernel))
+      return std::move(error);
+    Expected<CheckReport> report =
+        runAndCheckPack(executor, *kernel, shape.n, shape.k, options);
+    if (!report)
+      return report.takeError();
+    print(executor, *kernel, 0, shape.n, shape.k, *report, Error::success(),
+          start);
+    allOk &= report->ok;
+  }
+  return allOk;
+}
+
+Expected<bool> RunTool::runGather(Executor &executor,
+                                  ArrayRef<int64_t> tokens) {
+  Expected<SmallVector<int64_t>> depths = problemFlags.depths();
+  if (!depths)
+    return depths.takeError();
+  bool allOk = true;
+  for (int64_t k : *depths)
+    for (int64_t m : tokens) {
+      Expected<GatherProblem> problem = problemFlags.gatherProblem(m, k);
+      if (!problem)
+        return problem.takeError();
+      auto start = std::chrono::steady_clock::now();
+      Expected<KernelArtifacts> kernel = source.gatherKernelFor(*problem);
+      if (!kernel)
+        return kernel.takeError();
+      if (Error error = executor.load(*kernel))
+        return std::move(error);
+      Expected<CheckReport> report =
+          runAndCheckGather(executor, *kernel, m, k, options);
+      if (!report)
+        return report.takeError();
+      print(executor, *kernel, m, std::nullopt, k, *report, Error::success(),
+            start);
+      allOk &= report->ok;
+    }
+  return allOk;
+}
+
+Error RunTool::cutLayer() {
+  QuantizedWeights &weights = *checkpointWeights;
+  if (!kRange.empty()) {
+    Expected<SmallVector<int64_t>> range =
+        parseIntegerListFlag("k-range", kRange, 0, weights.inputs());
+    if (!range)
+      return range.takeError();
+    if (range->size() != 2)
+      return makeError("--k-range: expected BEGIN,END, got '" + kRange + "'");
+    Expected<QuantizedWeights> shard =
+        sliceWeights(weights, 0, weights.n, (*range)[0], (*range)[1]);
+    if (!shard)
+      return makeError("--k-range: " + toString(shard.takeError()));
+    weights = std::move(*shard);
+  }
+  // Whatever the cut, a form that kernels take.
+  Expected<MatmulProblem> problem =
+      problemFlags.problem({weights.n, weights.k}, 0);
+  if (!problem)
+    return problem.takeError();
+  Expected<QuantizedWeights> aligned =
+      alignPhase(weights, 256 / problem->activation.bits);
+  if (!aligned)
+    return aligned.takeError();
+  weights = std::move(*aligned);
+  return Error::success();
+}
+
 Expected<bool> RunTool::run() {
   Expected<SmallVector<int64_t>> tokens = problemFlags.tokens();
   if (!tokens)
@@ -198,17 +289,20 @@ Expected<bool> RunTool::run() {
   Expected<bool> quantize = problemFlags.isQuantize();
   if (!quantize)
     return quantize.takeError();
-  if (*quantize) {
+  if (!kRange.empty() && layerFlag.empty())
+    return makeError("--k-range: expected --layer, which it cuts");
+  if (*quantize || problemFlags.isPack() || problemFlags.isGather()) {
     if (!layerFlag.empty())
-      return makeError(
-          "--layer: expected none with --op quantize, which has no "
-          "weights");
+      return makeError("--layer: expected none with --op " +
+                       problemFlags.operation + ", which has no weights");
     if (Error error = source.open())
       return std::move(error);
     Expected<std::unique_ptr<Executor>> executor = createExecutor(on, *ordinal);
     if (!executor)
       return executor.takeError();
-    return runQuantize(**executor, *tokens);
+    return problemFlags.isPack()     ? runPack(**executor)
+           : problemFlags.isGather() ? runGather(**executor, *tokens)
+                                     : runQuantize(**executor, *tokens);
   }
 
   SmallVector<Shape> shapes;
@@ -218,6 +312,8 @@ Expected<bool> RunTool::run() {
       return weights.takeError();
     checkpointWeights = std::move(*weights);
     if (Error error = checkLayerFlags())
+      return std::move(error);
+    if (Error error = cutLayer())
       return std::move(error);
     shapes.push_back({checkpointWeights->n, checkpointWeights->k});
   }
@@ -252,6 +348,22 @@ Expected<bool> RunTool::run() {
         Expected<const HostLayer *> hostLayer = layerFor(kernel, shape);
         if (!hostLayer)
           return hostLayer.takeError();
+        std::optional<KernelArtifacts> gather;
+        if (!(*hostLayer)->weights.kOrder.empty()) {
+          GatherProblem problem;
+          Expected<unsigned> bits = parseFormatBits(kernel.launch.activation);
+          if (!bits)
+            return bits.takeError();
+          problem.elementBits = *bits;
+          problem.m = m;
+          problem.columns = shape.k;
+          problem.deriveDivisors();
+          Expected<KernelArtifacts> made = source.gatherKernelFor(problem);
+          if (!made)
+            return made.takeError();
+          gather = std::move(*made);
+        }
+        options.gather = gather ? &*gather : nullptr;
         Error failure = (*executor)->load(kernel);
         std::optional<CheckReport> report;
         if (!failure) {

@@ -67,12 +67,13 @@ static void recordLaunch(LaunchDescription::Grid grid, unsigned block,
   launch.block = block;
   launch.sharedBytes = sharedBytes;
   launch.stream = stream;
-  for (int i = 0; i < 7; ++i)
-    launch.pointers.push_back(*static_cast<uint64_t *>(parameters[i]));
-  for (int i = 7; i < 12; ++i)
-    launch.numbers.push_back(*static_cast<int32_t *>(parameters[i]));
-  for (int i = 12; i < 14; ++i)
-    launch.scalePointers.push_back(*static_cast<uint64_t *>(parameters[i]));
+  void **next = parameters;
+  for (int i = 0; i < fake->numPointers; ++i)
+    launch.pointers.push_back(*static_cast<uint64_t *>(*next++));
+  for (int i = 0; i < fake->numNumbers; ++i)
+    launch.numbers.push_back(*static_cast<int32_t *>(*next++));
+  for (int i = 0; i < fake->numScalePointers; ++i)
+    launch.scalePointers.push_back(*static_cast<uint64_t *>(*next++));
   std::lock_guard<std::mutex> lock(fake->mutex);
   launch.captured = fake->capturing;
   fake->launches.push_back(std::move(launch));

@@ -49,6 +49,9 @@ public:
   };
   std::map<std::string, Fault> faults;
   bool capturing = false;
+  /// Pointers that launches have first, and i32 after them; two more pointers
+  /// of a matmul.
+  int numPointers = 7, numNumbers = 5, numScalePointers = 2;
   /// Written into the error log buffer when a module load fails.
   std::string errorLog;
   /// Addresses at or above this are device memory for pointerGetAttribute.

@@ -18,6 +18,7 @@
 
 #include "Humming/Runtime/LaunchDescription.h"
 #include "Humming/Target/KernelConfig.h"
+#include "Humming/Target/Layout.h"
 #include "Humming/Target/Quantize.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -68,6 +69,10 @@ std::string kernelName(const MatmulProblem &problem);
 /// `humming_quantize_bf16_e4m3_token_g128_e8m0_silu`.
 std::string kernelName(const QuantizeProblem &problem);
 
+/// `humming_pack_w4a16`, `humming_gather_16`.
+std::string kernelName(const PackProblem &problem);
+std::string kernelName(const GatherProblem &problem);
+
 /// Version of Humming and of the LLVM it was built with; part of cache keys.
 std::string compilerVersion();
 
@@ -94,7 +99,16 @@ public:
   llvm::Expected<CompileResult> compile(const QuantizeProblem &problem,
                                         const CompileOptions &options);
 
+  /// The same for kernels that move data; options.config must be empty.
+  llvm::Expected<CompileResult> compile(const PackProblem &problem,
+                                        const CompileOptions &options);
+  llvm::Expected<CompileResult> compile(const GatherProblem &problem,
+                                        const CompileOptions &options);
+
 private:
+  template <typename Problem>
+  llvm::Expected<CompileResult> compileLayout(const Problem &problem,
+                                              const CompileOptions &options);
   /// The launch description of a result, its kernel's name, PTX version and
   /// bytes of shared memory; the PTX version of a result.
   using Describe = llvm::function_ref<LaunchDescription(

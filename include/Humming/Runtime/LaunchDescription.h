@@ -56,10 +56,11 @@ struct LaunchDescription {
   std::string assembler;     ///< what made the cubin; empty: no cubin was made
   uint32_t blockThreads = 0; ///< threads of a block, multiple of 32, <= 1024
   uint32_t sharedBytes = 0;  ///< dynamic shared memory of a block
-  std::string operation = "matmul"; ///< or `quantize`
-  /// Output features of a block; of quantize the columns, 0: whole rows.
+  std::string operation = "matmul"; ///< or `quantize`, `pack`, `gather`
+  /// Output features of a block; of quantize the columns, 0: whole rows; of
+  /// gather the columns.
   int32_t blockN = 0;
-  int32_t blockM = 0; ///< tokens of a block
+  int32_t blockM = 0; ///< tokens of a block; of pack the columns
   int32_t splitK = 1; ///< blocks along K
   /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
   /// be launched with programmatic stream serialization.
@@ -97,13 +98,29 @@ struct LaunchDescription {
   /// Of a quantize kernel: pointers x, codes, scales, zero_points, then i32 m,
   /// k, ldx, ldq. With static scales the third and fourth are read.
   static llvm::ArrayRef<llvm::StringLiteral> quantizeArgumentNames();
+  /// Of a pack kernel: pointers source, packed, then i32 n, k, lds.
+  /// `activation` is s4, s8 or f16 for activations of 4, 8 or 16 bits, `weight`
+  /// an integer of the weights' width.
+  static llvm::ArrayRef<llvm::StringLiteral> packArgumentNames();
+  /// Of a gather kernel: pointers x, order, gathered, then i32 m, k, columns,
+  /// ldx, ldg. `activation` has the elements' width, kDivisor is that of the
+  /// columns.
+  static llvm::ArrayRef<llvm::StringLiteral> gatherArgumentNames();
+  bool isMatmul() const { return operation == "matmul"; }
+  bool isPack() const { return operation == "pack"; }
+  bool isGather() const { return operation == "gather"; }
   bool isQuantize() const { return operation == "quantize"; }
   /// Those of this kernel.
   llvm::ArrayRef<llvm::StringLiteral> arguments() const {
-    return isQuantize() ? quantizeArgumentNames() : argumentNames();
+    return isQuantize() ? quantizeArgumentNames()
+           : isPack()   ? packArgumentNames()
+           : isGather() ? gatherArgumentNames()
+                        : argumentNames();
   }
 
-  /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k.
+  /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k; of
+  /// a gather the same with n the columns; of a pack ceil(n/blockN) x
+  /// ceil(k/blockM) x 1, with m = k.
   /// ceil(n/blockN) x ceil(m/blockM) x splitK. Empty (no launch) for m = 0 or
   /// n = 0.
   Grid grid(int64_t m, int64_t n) const;

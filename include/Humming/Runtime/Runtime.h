@@ -112,6 +112,24 @@ struct QuantizeArguments {
   int32_t ldx = 0, ldq = 0; ///< elements
 };
 
+/// The arguments of a pack kernel: codes [n, k], a byte each, rows lds apart,
+/// to the packed layout of Humming/Quant/Packing.h.
+struct PackArguments {
+  const void *source = nullptr;
+  void *packed = nullptr; ///< packedWeightBytes(n, k, ...)
+  int32_t n = 0, k = 0;
+  int32_t lds = 0; ///< bytes
+};
+
+/// The arguments of a gather kernel: x [m, k] to [m, columns] by order, i32
+/// [columns].
+struct GatherArguments {
+  const void *x = nullptr, *order = nullptr;
+  void *gathered = nullptr;
+  int32_t m = 0, k = 0, columns = 0;
+  int32_t ldx = 0, ldg = 0; ///< elements
+};
+
 struct LoadOptions {
   /// Assembles PTX where no usable cubin is there; null: the driver does.
   const Assembler *assembler = nullptr;
@@ -145,6 +163,9 @@ public:
 
   llvm::Error launch(cu::Stream stream,
                      const QuantizeArguments &arguments) const;
+
+  llvm::Error launch(cu::Stream stream, const PackArguments &arguments) const;
+  llvm::Error launch(cu::Stream stream, const GatherArguments &arguments) const;
 
   /// The checks of launch() alone.
   llvm::Error checkArguments(const DenseArguments &arguments) const;

@@ -80,7 +80,7 @@ struct MatmulProblem {
   /// divides k and n.
   void deriveDivisors();
   /// Whether the weights are operands of the MMA as they are: 8-bit ones of the
-  /// activations' format, without zero points.
+  /// activations' format (or the other 8-bit float), without zero points.
   bool canBePlain() const;
   /// Plain where that costs nothing: the weights can be, and the declared
   /// divisor of K makes their rows whole 16-byte pieces.

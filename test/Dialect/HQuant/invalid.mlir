@@ -232,9 +232,9 @@ func.func @matmul_c18(%x: tensor<4x128xf16>, %w: tensor<64x128xi4>, %s: tensor<6
 // -----
 
 func.func @matmul_c19(%x: tensor<4x128xf8E4M3FN>, %w: tensor<64x128xi8, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>>, %s: tensor<1x1x64xf16, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = scales>>, %a: tensor<4xf32>) {
-  // expected-error @+1 {{expected plain weights of the activations' format and without zero points, got #hquant.quant_type<e5m2, scale = f16, channel> with activations of 'f8E4M3FN'}}
+  // expected-error @+1 {{expected plain weights of the activations' format and without zero points, got #hquant.quant_type<s8, scale = f16, channel> with activations of 'f8E4M3FN'}}
   %c = hquant.matmul %x, %w scales(%s : tensor<1x1x64xf16, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = scales>>)
-         activation_scales(%a : tensor<4xf32>) quant_type = <e5m2, scale = f16, channel> {activation_scale = "token"}
+         activation_scales(%a : tensor<4xf32>) quant_type = <s8, scale = f16, channel> {activation_scale = "token"}
          : tensor<4x128xf8E4M3FN>, tensor<64x128xi8, #hquant.packed_layout<activation_bits = 8, weight_bits = 8, role = plain_weights>> -> tensor<4x64xf16>
   return
 }

@@ -129,3 +129,8 @@ func.func @warpgroup_c8_holds(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf3
 
 // expected-error @+1 {{expected a multiple of 16 tokens past 32 for s8, got 40}}
 #kind = #hquant.warpgroup_mma<40, s8>
+
+// -----
+
+// expected-error @+1 {{expected activations of the weights' format, or both of e4m3 and e5m2, got s8 and e4m3}}
+#kind = #hquant.warpgroup_mma<32, s8, activation = e4m3>

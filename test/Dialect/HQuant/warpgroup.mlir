@@ -1,6 +1,6 @@
 // Round trip of the ops of a warpgroup and of the launch order.
 //
-// RUN: humming-opt %s | humming-opt | FileCheck %s
+// RUN: humming-opt %s --allow-unregistered-dialect | humming-opt --allow-unregistered-dialect | FileCheck %s
 
 !tile = memref<3x16384xi8, #gpu.address_space<workgroup>>
 
@@ -37,5 +37,7 @@ func.func @tiles(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xi32>) -> vector
   %y = hquant.warpgroup_wait %x pending 0 : vector<2x4x4xi32>
   // CHECK: hquant.load_plain_weights %{{.*}}[%{{.*}}] unit %{{.*}} slab %{{.*}} {tile_rows = 128 : i64}
   %f = hquant.load_plain_weights %w[%i] unit %i slab %i {tile_rows = 128} : !tile -> vector<2x2x4xi32>
+  // CHECK: #hquant.warpgroup_mma<32, e5m2, activation = e4m3>
+  "test.kind"() {kind = #hquant.warpgroup_mma<32, e5m2, activation = e4m3>} : () -> ()
   return %y : vector<2x4x4xi32>
 }
