@@ -19,11 +19,11 @@
 //   8
 //       only if they are at most 32
 //   Q10 32 to 1024 threads, a multiple of 32
-//   Q11 1 to 8 chunks
+//   Q11 1 to 8 chunks, 4 past 512 threads, which have 64 registers each
 //   Q12 groups is 1 without groups
 //
 // The choice: a thread takes 16 bytes at a time. A row is spread over as many
-// threads as it has chunks, up to 1024, then over chunks; a group over its
+// threads as it has chunks, up to 512, then over chunks; a group over its
 // chunks. Blocks of 256 threads take several groups or rows where those are
 // short.
 //
@@ -162,6 +162,9 @@ llvm::Error humming::checkQuantize(const QuantizeProblem &problem,
   return llvm::Error::success();
 }
 
+/// A chunk takes 8 registers; an SM has 65536 of them.
+static int32_t mostChunksOf(int64_t threads) { return threads > 512 ? 4 : 8; }
+
 llvm::Error humming::checkQuantizeConfig(const QuantizeProblem &problem,
                                          const QuantizeConfig &config,
                                          const TargetInfo &) {
@@ -179,8 +182,12 @@ llvm::Error humming::checkQuantizeConfig(const QuantizeProblem &problem,
       threads % 32 != 0)
     return ruleError(10, "32 to 1024 threads, a multiple of 32",
                      Twine(threads));
-  if (config.chunks < 1 || config.chunks > 8)
-    return ruleError(11, "1 to 8 chunks", Twine(config.chunks));
+  int32_t mostChunks = mostChunksOf(threads);
+  if (config.chunks < 1 || config.chunks > mostChunks)
+    return ruleError(11,
+                     "1 to " + Twine(mostChunks) + " chunks with " +
+                         Twine(threads) + " threads",
+                     Twine(config.chunks));
   if (problem.codes.group == 0 && config.groups != 1)
     return ruleError(12, "groups=1 without groups", Twine(config.groups));
   return llvm::Error::success();
@@ -197,15 +204,16 @@ humming::chooseQuantizeConfig(const QuantizeProblem &problem,
   int64_t group = problem.codes.group;
   int64_t chunks = llvm::divideCeil(group ? group : k, 8);
   QuantizeConfig config;
-  // Up to 2 chunks a thread with 256 threads, 8 with 1024.
+  // Up to 4 chunks a thread; 8 only where 512 threads leave the registers.
   int64_t lanes = std::min<int64_t>(
       std::max<int64_t>(2, int64_t(llvm::PowerOf2Ceil(uint64_t(chunks)))),
       blockThreads);
-  while (lanes < 1024 && chunks > 4 * lanes)
+  while (lanes < 512 && chunks > 4 * lanes)
     lanes *= 2;
   config.lanes = int32_t(lanes);
-  config.chunks = int32_t(
-      std::clamp<int64_t>(int64_t(llvm::divideCeil(chunks, lanes)), 1, 8));
+  config.chunks =
+      int32_t(std::clamp<int64_t>(int64_t(llvm::divideCeil(chunks, lanes)), 1,
+                                  mostChunksOf(std::max(lanes, blockThreads))));
   int64_t segments = std::max<int64_t>(1, blockThreads / lanes);
   if (group) {
     // No more groups than a row has: the rest are rows.

@@ -96,7 +96,8 @@ TEST(CheckQuantizeConfig, EachRule) {
   EXPECT_EQ(
       error("rows=8"),
       "rule Q10: expected 32 to 1024 threads, a multiple of 32, got 2048");
-  EXPECT_EQ(error("chunks=9"), "rule Q11: expected 1 to 8 chunks, got 9");
+  EXPECT_EQ(error("chunks=9"),
+            "rule Q11: expected 1 to 8 chunks with 256 threads, got 9");
   EXPECT_EQ(error("groups=2", 0),
             "rule Q12: expected groups=1 without groups, got 2");
 }
@@ -130,9 +131,9 @@ TEST(ChooseQuantizeConfig, IsLegalForEveryProblem) {
         ASSERT_TRUE(bool(config)) << problem.str();
         EXPECT_EQ(llvm::toString(checkQuantizeConfig(problem, *config, t)), "")
             << problem.str() << " " << config->str();
-        // Rows of up to 65536 values are read once.
+        // Rows of up to 32768 values are read once.
         int64_t length = problem.codes.group ? problem.codes.group
-                                             : std::min<int64_t>(k, 65536);
+                                             : std::min<int64_t>(k, 32768);
         EXPECT_GE(int64_t(config->lanes) * config->chunks * 8, length)
             << problem.str();
       }
