@@ -59,4 +59,26 @@ TEST(Fallback, SaysWhyAndKeepsOtherErrors) {
   EXPECT_EQ(llvm::toString(failed.takeError()).substr(0, 8), "rule P3:");
 }
 
+TEST(Fallback, DropsWhatTheNextFormatLacks) {
+  MatmulProblem p;
+  p.activation = NumberFormat::signedInt(4);
+  p.activationScale = ActivationScaleKind::Token;
+  p.activationGroup = 64;
+  p.activationScaleFormat = NumberFormat::e8m0();
+  p.n = p.k = 1024;
+  p.deriveDivisors();
+  // s8 has scales of groups, 16-bit activations have none.
+  MatmulProblem s8 =
+      llvm::cantFail(resolveFallback(p, **getTargetInfo("sm_75"))).problem;
+  EXPECT_EQ(s8.activation, NumberFormat::signedInt(8));
+  EXPECT_EQ(s8.activationGroup, 64);
+  EXPECT_TRUE(s8.activationScaleFormat.isE8M0());
+  p.activation = NumberFormat::smallFloat(4, 3);
+  MatmulProblem bf16 =
+      llvm::cantFail(resolveFallback(p, **getTargetInfo("sm_80"))).problem;
+  EXPECT_TRUE(bf16.activation.isBF16());
+  EXPECT_EQ(bf16.activationGroup, 0);
+  EXPECT_TRUE(bf16.activationScaleFormat.isF32());
+}
+
 } // namespace
