@@ -377,6 +377,7 @@ DecodeFn findDecoder(StringRef opcode) {
       .Case("cp", decodeAsync)
       .Cases({"ldmatrix", "stmatrix", "movmatrix", "mma"}, decodeMatrix)
       .Case("wgmma", decodeWgmma)
+      .Cases({"tcgen05", "clusterlaunchcontrol"}, decodeBlackwell)
       .Cases({"trap", "brkpt", "pmevent", "createpolicy", "alloca", "stacksave",
               "stackrestore", "tensormap"},
              decodeMisc)

@@ -255,7 +255,9 @@ void decodeSync(Decoder &d);
 void decodeMbarrier(Decoder &d);
 void decodeAsync(Decoder &d);
 void decodeBulk(Decoder &d);
+void decodeStoreAsync(Decoder &d);
 void decodeMatrix(Decoder &d);
+void decodeBlackwell(Decoder &d);
 void decodeWgmma(Decoder &d);
 void decodeMisc(Decoder &d);
 /// add, mul, min, setp... of which the type decides integer or float.

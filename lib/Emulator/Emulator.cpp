@@ -200,7 +200,7 @@ static Error checkConfig(const Module &m, const Function &f,
   return Error::success();
 }
 
-Expected<Report> Program::launch(StringRef kernel, const LaunchConfig &config,
+Expected<Report> Program::launch(StringRef kernel, const LaunchConfig &given,
                                  ArrayRef<uint8_t> arguments, Memory &memory) {
   Module &module = *implementation->module;
   auto it = module.functionIndex.find(kernel);
@@ -214,6 +214,12 @@ Expected<Report> Program::launch(StringRef kernel, const LaunchConfig &config,
     return configError("no kernel '" + kernel + "' in the module; it has: " +
                        (names.empty() ? "none" : names));
   }
+  LaunchConfig config = given;
+  // A kernel that says its cluster needs no other word for it.
+  if (config.cluster == std::array<uint32_t, 3>{1, 1, 1} &&
+      f->reqnctapercluster[0])
+    for (unsigned i = 0; i < 3; ++i)
+      config.cluster[i] = std::max(1u, f->reqnctapercluster[i]);
   if (Error e = checkConfig(module, *f, config, arguments))
     return std::move(e);
   if (f->recursive)

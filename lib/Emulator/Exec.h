@@ -210,7 +210,12 @@ struct AsyncCopy {
 
 /// An operation of the async proxy, or a deferred arrival.
 struct AsyncEvent {
-  enum Kind : uint8_t { BulkLoad, BulkStore, CopyArrive } kind = BulkLoad;
+  enum Kind : uint8_t {
+    BulkLoad,
+    BulkStore,
+    CopyArrive,
+    SharedUpdate, ///< st.async, red.async, cp.reduce.async.bulk to shared
+  } kind = BulkLoad;
   uint32_t warp = 0; ///< in the cluster
   uint8_t lane = 0;
   uint32_t pc = 0;
@@ -235,10 +240,13 @@ struct AsyncEvent {
   uint32_t group = 0;      ///< BulkStore: bulk group of the lane
   bool sourceRead = false; ///< BulkStore: `data` holds the source
   std::vector<uint8_t> data;
-  int32_t reduce = -1; ///< BulkStore: AtomicOp, or -1
+  int32_t reduce = -1; ///< BulkStore, SharedUpdate: AtomicOp, or -1
   Ty ty = Ty::None;    ///< of the reduction
   uint32_t lanes = 0;  ///< CopyArrive
   uint32_t seq = 0;    ///< CopyArrive: copies before this number
+  bool asyncProxy = true;  ///< SharedUpdate: of the async proxy
+  uint32_t clock = 0;      ///< SharedUpdate: of the issue, and what it was
+  Clock known, proxyKnown; ///< ordered after
 };
 
 //===----------------------------------------------------------------------===//
@@ -414,6 +422,7 @@ struct PcCount {
 struct PcMemory {
   uint64_t bytes = 0, sectors = 0, wavefronts = 0, ideal = 0;
   uint64_t flops = 0, padding = 0, divergent = 0;
+  uint64_t inFlight = 0; ///< most async bytes of a block after an issue here
 };
 
 struct Worker {
@@ -423,7 +432,6 @@ struct Worker {
   std::vector<PcMemory> memory;
   std::vector<std::unique_ptr<Cluster>> resident;
   uint64_t executed = 0; ///< warp instructions
-  uint64_t maxAsyncBytes = 0;
   uint64_t lastProgress = 0; ///< `executed` at the last visible progress
   uint64_t spins = 0;        ///< strong loads and failed polls since then
   unsigned style = 0;        ///< of scheduling, from the seed
@@ -521,6 +529,9 @@ void pinShared(Block &b, uint32_t address, unsigned size, bool on);
 Access warpAccess(Warp &w, unsigned lane, bool write);
 void countShared(Warp &w, uint32_t pc, const uint32_t *addresses, uint32_t mask,
                  unsigned size, bool isStore);
+/// Wavefronts of units that move whole 16-byte chunks, eight in a pass: wgmma
+/// operands and bulk copies. \p chunks in the order they are moved.
+void countChunks(Warp &w, uint32_t pc, llvm::ArrayRef<uint32_t> chunks);
 
 // Global memory (GlobalAccess.cpp).
 uint8_t *resolveGlobal(Warp &w, uint64_t address, unsigned size, unsigned align,
@@ -550,7 +561,11 @@ bool waitCopies(Warp &w, uint32_t lanes, uint32_t keepGroups, bool all);
 bool landCopies(Warp &w, uint32_t lanes, uint32_t agent, uint32_t clock,
                 uint32_t upTo);
 bool runEvent(Cluster &cluster, size_t index);
-/// What atom and red compute: \p op is an AtomicOp.
+bool finishSharedUpdate(Cluster &cluster, AsyncEvent &event);
+/// Counts bytes that an async operation at the current instruction starts to
+/// move in or out of \p b's shared memory.
+void beginAsync(Warp &w, Block &b, uint64_t bytes);
+/// What atom and red compute in global memory: \p op is an AtomicOp.
 uint64_t applyAtomic(uint32_t op, Ty ty, uint64_t old, uint64_t value);
 /// The AtomicOp of a modifier ("add", "min", ...), or -1.
 int parseAtomicOp(llvm::StringRef word);

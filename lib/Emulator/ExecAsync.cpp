@@ -188,9 +188,7 @@ void copyHandler(Warp &w, const Inst &inst, uint32_t mask) {
   uint64_t bytes = w.worker->memory[w.pc].bytes;
   countShared(w, w.pc, shared, mask, c.bytes, true);
   w.worker->memory[w.pc].bytes = bytes; // counted once
-  w.block->asyncBytes += int64_t(c.bytes) * llvm::popcount(mask);
-  w.worker->maxAsyncBytes =
-      std::max(w.worker->maxAsyncBytes, uint64_t(w.block->asyncBytes));
+  beginAsync(w, *w.block, uint64_t(c.bytes) * llvm::popcount(mask));
   if (w.launch->config->checks.asyncOrder) {
     w.copies.push_back(c);
     return;

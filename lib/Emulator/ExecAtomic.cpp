@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExecTemplates.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -66,15 +68,19 @@ uint64_t applyInteger(AtomicOp op, Ty ty, uint64_t old, uint64_t v,
   return old;
 }
 
-uint64_t applyFloat(AtomicOp op, Ty ty, uint64_t old, uint64_t v) {
+/// f32 sums in global memory flush subnormal operands and results, those in
+/// shared memory do not (\p global).
+uint64_t applyFloat(AtomicOp op, Ty ty, uint64_t old, uint64_t v, bool global) {
   using ptx::FloatType;
   FloatType type = ty == Ty::F64                      ? FloatType::F64
                    : ty == Ty::F32                    ? FloatType::F32
                    : ty == Ty::F16 || ty == Ty::F16x2 ? FloatType::F16
                                                       : FloatType::BF16;
+  ptx::FloatOptions options;
+  options.ftz = global && ty == Ty::F32;
   bool packed = ty == Ty::F16x2 || ty == Ty::BF16x2;
   auto one = [&](uint64_t a, uint64_t b) {
-    return op == AtomAdd   ? ptx::add(type, a, b)
+    return op == AtomAdd   ? ptx::add(type, a, b, options)
            : op == AtomMin ? ptx::min(type, a, b)
                            : ptx::max(type, a, b);
   };
@@ -88,7 +94,7 @@ uint64_t applyFloat(AtomicOp op, Ty ty, uint64_t old, uint64_t v) {
 
 uint64_t applyAtomic(uint32_t op, Ty ty, uint64_t old, uint64_t value) {
   return isFloatTy(ty) && op <= AtomMax
-             ? applyFloat(AtomicOp(op), ty, old, value)
+             ? applyFloat(AtomicOp(op), ty, old, value, /*global=*/true)
              : applyInteger(AtomicOp(op), ty, old, value, 0);
 }
 
@@ -201,7 +207,7 @@ void atomHandler(Warp &w, const Inst &inst, uint32_t mask) {
       if (element < 8)
         value &= (uint64_t(1) << (8 * element)) - 1;
       uint64_t next = isFloatTy(inst.ty) && op <= AtomMax
-                          ? applyFloat(op, inst.ty, old, value)
+                          ? applyFloat(op, inst.ty, old, value, !isShared)
                           : applyInteger(op, inst.ty, old, value,
                                          swap ? wideValue(w, *swap, l) : 0);
       changed |= next != old;
@@ -236,8 +242,8 @@ void decodeAtomic(Decoder &d) {
   Inst &inst = d.inst;
   bool red = d.opcode == "red";
   d.classify(InstClass::Atomic, Flow::Sync);
-  if (red && d.mod("async"))
-    return d.unsupported("'red.async'");
+  if (red && llvm::is_contained(d.mods, "async"))
+    return decodeStoreAsync(d);
   bool acqRel = d.mod("acq_rel");
   if (acqRel || d.mod("acquire"))
     inst.flags |= AcquireFlag;
@@ -289,9 +295,25 @@ void decodeAtomic(Decoder &d) {
 }
 
 static void nothingHandler(Warp &, const Inst &, uint32_t) {}
+/// A policy is opaque to the ISA; this is how an H200 writes a fractional one:
+/// bits 60 on, 58-57 the primary priority, 56 evict_first as the secondary one,
+/// 55-52 the fraction in sixteenths, less one. inst.aux is the upper byte.
 static void policyHandler(Warp &w, const Inst &inst, uint32_t mask) {
-  uint64_t *d = w.row<uint64_t>(w.ops(inst)[0]);
-  forLanes(mask, [&](unsigned l) { d[l] = 0; });
+  const Operand *o = w.ops(inst);
+  uint64_t *d = w.row<uint64_t>(o[0]);
+  forLanes(mask, [&](unsigned l) {
+    uint64_t sixteenths = 15;
+    if (inst.flags & 1) {
+      float f = llvm::bit_cast<float>(w.row<uint32_t>(o[1])[l]);
+      if (!(f > 0 && f <= 1))
+        return w.raise(EmulatorFault::IllegalInstruction,
+                       "expected a fraction above 0 and up to 1 of "
+                       "'createpolicy'",
+                       int(l));
+      sixteenths = uint64_t(std::ceil(f * 16)) - 1;
+    }
+    d[l] = uint64_t(inst.aux) << 56 | sixteenths << 52;
+  });
 }
 
 void decodeMisc(Decoder &d) {
@@ -311,7 +333,20 @@ void decodeMisc(Decoder &d) {
       return d.bad("expected operands of 'createpolicy'");
     inst.numDst = 1;
     inst.fn = policyHandler;
+    // Range and cvt policies are hints without an effect here: their value is
+    // that of the whole fraction.
+    bool fractional = d.mod("fractional");
+    StringRef primary = d.take(), secondary = d.take();
+    inst.aux = 0x10 | (primary == "L2::evict_first"    ? 2u
+                       : primary == "L2::evict_last"   ? 4u
+                       : primary == "L2::evict_normal" ? 6u
+                                                       : 0u);
+    inst.aux |= secondary == "L2::evict_first";
     d.dst(d.operands[0], Ty::B64);
+    if (fractional && d.operands.size() > 1) {
+      inst.flags = 1;
+      d.src(d.operands[1], Ty::F32);
+    }
     return;
   }
   d.unsupported("opcode '" + d.opcode + "'");

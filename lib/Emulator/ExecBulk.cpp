@@ -40,6 +40,7 @@ static void readSource(Cluster &cluster, AsyncEvent &e) {
     const uint8_t *p = b.shared.bytes.data() + c.shared;
     e.data.insert(e.data.end(), p, p + c.bytes);
     pinShared(b, c.shared, c.bytes, false);
+    b.asyncBytes -= c.bytes;
   }
 }
 
@@ -152,6 +153,9 @@ bool runEvent(Cluster &cluster, size_t index) {
     break;
   case AsyncEvent::BulkStore:
     ok = finishStore(cluster, e);
+    break;
+  case AsyncEvent::SharedUpdate:
+    ok = finishSharedUpdate(cluster, e);
     break;
   case AsyncEvent::CopyArrive: {
     Block &b = *cluster.blocks[e.mbarriers[0].rank];
@@ -334,10 +338,48 @@ struct Issue {
     c.inBounds = inBounds;
     c.fromShared = fromShared;
     e.chunks.push_back(c);
-    b.asyncBytes += size;
-    w.worker->maxAsyncBytes =
-        std::max(w.worker->maxAsyncBytes, uint64_t(b.asyncBytes));
+    beginAsync(w, b, size);
+    countLines(b, offset, size);
     return true;
+  }
+
+  /// The chunks moved in or out of one block, counted by countLines.
+  void countLines(Block &b, uint32_t offset, uint32_t size) {
+    if (&b != linesBlock)
+      flushLines();
+    linesBlock = &b;
+    for (uint32_t at = offset & ~15u; at < offset + size; at += 16)
+      if (lines.empty() || lines.back() != at)
+        lines.push_back(at);
+  }
+  void flushLines() {
+    // A pass moves (a part of) one line of 128 bytes.
+    for (size_t first = 0, end; first < lines.size(); first = end) {
+      for (end = first + 1;
+           end < lines.size() && lines[end] / 128 == lines[first] / 128;)
+        ++end;
+      countChunks(w, w.pc, ArrayRef<uint32_t>(lines).slice(first, end - first));
+    }
+    lines.clear();
+  }
+  SmallVector<uint32_t, 64> lines = {};
+  Block *linesBlock = nullptr;
+
+  /// Adds a reduction of the issuer's bytes at \p from into block \p b.
+  void reduceInto(Block &b, uint32_t offset, uint32_t size, uint32_t from) {
+    e.kind = AsyncEvent::SharedUpdate;
+    e.clock = w.clock();
+    e.known = w.sync.here;
+    e.proxyKnown = w.proxy.here;
+    AsyncEvent::Chunk c;
+    c.block = b.rank;
+    c.shared = offset;
+    c.bytes = size;
+    c.global = from;
+    c.fromShared = true;
+    e.chunks.push_back(c);
+    beginAsync(w, *w.block, size);
+    countLines(b, offset, size);
   }
 
   bool signal(Block &b, uint32_t address, uint32_t size) {
@@ -405,6 +447,10 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
       for (unsigned i = 0; i < rank; ++i)
         coords.push_back(
             int32_t(w.row<uint32_t>(o[(inst.flags & Store ? 2 : 3) + i])[l]));
+      if (Error e =
+              ptx::verifyTensorCoordinates(map, coords, inst.flags & Store))
+        return w.raise(EmulatorFault::IllegalInstruction,
+                       toString(std::move(e)), int(l));
       ptx::forEachTensorChunk(map, coords, uint32_t(sharedAddress) & 0xFFFFFF,
                               [&](const TensorChunk &c) {
                                 runs.push_back({c.sharedOffset, c.bytes,
@@ -457,7 +503,10 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
         c.global = r.global;
         c.inBounds = r.inBounds;
         e.chunks.push_back(c);
+        beginAsync(w, *own, r.bytes);
+        issue.countLines(*own, base + r.offset, r.bytes);
       }
+      issue.flushLines();
       w.cluster->events.push_back(std::move(e));
       continue;
     }
@@ -490,6 +539,10 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
         if (!issue.sharedPlace(r.global, r.bytes, 16, from, offset) ||
             !issue.pinSource(*from, offset, r.bytes))
           return;
+        if (inst.flags & Reduce) {
+          issue.reduceInto(*own, base + r.offset, r.bytes, offset);
+          continue;
+        }
         if (!issue.load(*own, base + r.offset, r.bytes, offset, true, true))
           return;
         continue;
@@ -500,6 +553,7 @@ void bulkHandler(Warp &w, const Inst &inst, uint32_t mask) {
         if (!issue.load(*t, base + r.offset, r.bytes, r.global, r.inBounds))
           return;
     }
+    issue.flushLines();
     for (Block *t : targets)
       if (!issue.signal(inst.flags & Multicast ? *t : *barrierBlock, barrier,
                         uint32_t(total)))
@@ -596,8 +650,8 @@ void decodeBulk(Decoder &d) {
                (multicast ? Multicast : 0) | (fromShared ? FromShared : 0) |
                (reduce ? Reduce : 0) | rank << RankShift;
   if (reduce) {
-    if (!store)
-      return d.unsupported("'cp.reduce.async.bulk' to shared memory");
+    if (!store && !fromShared)
+      return d.bad("expected a reduction from shared memory");
     int op = -1;
     for (StringRef word : d.mods)
       if (parseAtomicOp(word) >= 0) {
@@ -610,7 +664,8 @@ void decodeBulk(Decoder &d) {
     inst.ty = d.type();
     if (inst.ty == Ty::None && !tensor) // a tensor map has the type
       return d.bad("expected a type of 'cp.reduce.async.bulk'");
-    d.host.function().usesGlobalSync = true;
+    if (store)
+      d.host.function().usesGlobalSync = true;
   }
   size_t need = tensor ? (store ? 2 : 3) : (store ? 3 : 4);
   size_t extra = (multicast ? 1 : 0) + (hint ? 1 : 0);

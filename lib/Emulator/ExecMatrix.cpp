@@ -161,11 +161,11 @@ void decodeMma(Decoder &d) {
   if (d.mod("sp") || d.mod("sp::ordered_metadata"))
     return d.unsupported("sparse 'mma'");
   if (d.mod("block_scale"))
-    return d.unsupported("block-scaled 'mma'");
+    return d.unsupported("block-scaled 'mma' of sm_120 (Blackwell)");
   d.mod("sync");
   d.mod("aligned");
   if (d.mod("kind::f8f6f4"))
-    return d.unsupported("'mma.kind::f8f6f4'");
+    return d.unsupported("'mma.kind::f8f6f4' of sm_120 (Blackwell)");
   if (!parseShape(d.take(), mma.m, mma.n, mma.k))
     return d.bad("expected a shape like m16n8k16 of 'mma'");
   StringRef la = d.take(), lb = d.take();
@@ -216,7 +216,8 @@ void decodeMatrix(Decoder &d) {
   if (!d.mod("sync") || !d.mod("aligned"))
     return d.bad("expected .sync.aligned of '" + d.opcode + "'");
   if (!d.mod("m8n8"))
-    return d.unsupported("shape '." + d.peek() + "' of '" + d.opcode + "'");
+    return d.unsupported("shape '." + d.peek() + "' of '" + d.opcode +
+                         "' (8-bit and narrower tiles: sm_100)");
   bool trans = d.mod("trans");
   inst.flags = trans;
   if (d.opcode == "movmatrix") {

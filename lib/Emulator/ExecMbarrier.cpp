@@ -136,6 +136,25 @@ bool target(Warp &w, Operand o, unsigned l, const char *what, Target &t,
   return t.barrier;
 }
 
+/// What mbarrier.arrive returns: the phase, the arrivals pending before it, and
+/// a bit that says that this is a state.
+uint64_t stateOf(const Mbarrier &m) {
+  return uint64_t(m.phase) << 32 | uint64_t(m.pending) << 1 | 1;
+}
+
+/// Operands: count, state.
+void pendingHandler(Warp &w, const Inst &inst, uint32_t mask) {
+  const Operand *o = w.ops(inst);
+  uint32_t *count = w.row<uint32_t>(o[0]);
+  forLanes(mask, [&](unsigned l) {
+    uint64_t state = wideValue(w, o[1], l);
+    if (!(state & 1))
+      return w.raise(EmulatorFault::Mbarrier,
+                     "expected a state that mbarrier.arrive returned", int(l));
+    count[l] = uint32_t(state) >> 1;
+  });
+}
+
 /// Runs f on active lanes until a fault.
 template <class F>
 void eachLane(Warp &w, uint32_t mask, F f) {
@@ -213,9 +232,17 @@ void arriveHandler(Warp &w, const Inst &inst, uint32_t mask) {
     if (!target(w, *at, l, "mbarrier.arrive", t))
       return false;
     uint32_t n = count ? w.row<uint32_t>(*count)[l] : 1;
+    if (inst.flags & NoComplete && n >= t.barrier->pending) {
+      w.raise(EmulatorFault::Mbarrier,
+              "mbarrier.arrive.noComplete of " + Twine(n) +
+                  " completes the phase, which expects " +
+                  Twine(t.barrier->pending) + " more",
+              int(l));
+      return false;
+    }
     int64_t bytes = tx ? int64_t(w.row<uint32_t>(*tx)[l]) : 0;
     if (state && o[0].width() == Operand::W64)
-      w.row<uint64_t>(o[0])[l] = uint64_t(t.barrier->phase) << 32 | 1;
+      w.row<uint64_t>(o[0])[l] = stateOf(*t.barrier);
     if (inst.flags & Drop) {
       if (t.barrier->expected < n) {
         w.raise(EmulatorFault::Mbarrier,
@@ -335,7 +362,8 @@ void decodeMbarrier(Decoder &d) {
       inst.flags |= Drop;
     if (d.mod("expect_tx"))
       inst.flags |= ExpectTx;
-    d.mod("noComplete");
+    if (d.mod("noComplete"))
+      inst.flags |= NoComplete;
     size_t at = 0;
     if (!d.expectOperands(1, 4))
       return;
@@ -377,7 +405,13 @@ void decodeMbarrier(Decoder &d) {
     d.src(d.operands[2], inst.flags & Parity ? Ty::U32 : Ty::B64);
     inst.fn = testHandler;
   } else if (what == "pending_count") {
-    return d.unsupported("'mbarrier.pending_count'");
+    if (!d.expectOperands(2))
+      return;
+    d.classify(InstClass::Mbarrier);
+    inst.numDst = 1;
+    d.dst(d.operands[0], Ty::U32);
+    d.src(d.operands[1], Ty::B64);
+    inst.fn = pendingHandler;
   } else {
     return d.bad("expected an operation of 'mbarrier', got '." + what + "'");
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExecTemplates.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
 using namespace llvm;
@@ -347,10 +348,9 @@ void decodeMemory(Decoder &d) {
     return;
   }
   bool load = op != "st";
-  if (!load && d.mod("async"))
-    return d.unsupported("'st.async'");
-  if (d.mod("bulk"))
-    return d.unsupported("'st.bulk'");
+  if (!load && (llvm::is_contained(d.mods, "async") ||
+                llvm::is_contained(d.mods, "bulk")))
+    return decodeStoreAsync(d);
   d.mod("weak");
   if (d.mod("volatile") || d.mod("mmio"))
     inst.flags |= Strong | Volatile;

@@ -476,11 +476,18 @@ void execReadSpecial(Warp &w, const Inst &inst, uint32_t mask) {
     case SReg::ClusterNctaRank:
       return launch.blocksPerCluster;
     case SReg::IsExplicitCluster:
-      return launch.blocksPerCluster > 1;
+      return launch.blocksPerCluster > 1 || launch.kernel->reqnctapercluster[0];
     default:
       return 0;
     }
   };
+  if (o[0].isPred()) {
+    uint32_t yes = 0;
+    forLanes(mask, [&](unsigned l) { yes |= uint32_t(value(l) != 0) << l; });
+    uint32_t *p = w.pred(o[0]);
+    *p = (*p & ~mask) | yes;
+    return;
+  }
   if (o[0].width() == Operand::W32)
     forLanes(mask, [&](unsigned l) {
       w.row<uint32_t>(o[0])[l] = uint32_t(value(l));
@@ -569,6 +576,14 @@ void decodeMove(Decoder &d) {
     if (from.kind == POperand::Imm) {
       inst.fn = movPredImmediateHandler;
       inst.flags = from.bits != 0;
+      return d.finishModifiers();
+    }
+    if (from.kind == POperand::Special) {
+      if (from.sreg != SReg::IsExplicitCluster)
+        return d.bad("expected a predicate, got '" + from.name + "'");
+      inst.fn = execReadSpecial;
+      inst.flags = 0;
+      inst.aux = unsigned(from.sreg);
       return d.finishModifiers();
     }
     d.src(from, ty);

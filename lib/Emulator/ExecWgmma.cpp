@@ -92,14 +92,29 @@ static bool compute(Warp &w, Warp *(&group)[4], uint32_t number) {
     descA = cantFail(ptx::WgmmaDescriptor::decode(ops[0]->descA));
   descB = cantFail(ptx::WgmmaDescriptor::decode(ops[0]->descB));
   const std::vector<uint8_t> &bytes = w.block->shared.bytes;
-  Error e = ptx::wgmma(ops[0]->instr, d, a, descA, descB,
-                       [&](uint32_t address, uint8_t (&out)[16]) {
-                         // In bounds: checked when it was issued.
-                         for (unsigned i = 0; i < 16; ++i)
-                           out[i] = bytes[address + i];
-                         return Error::success();
-                       });
+  unsigned zeroColumns = 0;
+  Error e = ptx::wgmma(
+      ops[0]->instr, d, a, descA, descB,
+      [&](uint32_t address, uint8_t (&out)[16]) {
+        // In bounds: checked when it was issued.
+        for (unsigned i = 0; i < 16; ++i)
+          out[i] = bytes[address + i];
+        return Error::success();
+      },
+      &zeroColumns);
   consumeError(std::move(e));
+  const ptx::WgmmaInstr &instr = ops[0]->instr;
+  w.worker->memory[ops[0]->pc].padding += 2ull * 64 * zeroColumns * instr.k;
+  // A warpgroup reads an operand once.
+  auto count = [&](bool isA, const ptx::WgmmaDescriptor &desc) {
+    SmallVector<uint32_t, 256> chunks;
+    ptx::wgmmaOperandPasses(instr, isA, desc, chunks);
+    w.worker->memory[ops[0]->pc].bytes += 16 * chunks.size();
+    countChunks(w, ops[0]->pc, chunks);
+  };
+  if (!instr.aInRegisters)
+    count(true, descA);
+  count(false, descB);
   for (unsigned i = 0; i < 4; ++i) {
     ops[i]->done = true;
     for (uint32_t address : ops[i]->pinned)

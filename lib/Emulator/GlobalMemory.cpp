@@ -85,6 +85,16 @@ uint64_t Memory::addExternal(StringRef name, MutableArrayRef<uint8_t> bytes) {
   return b.base;
 }
 
+void Memory::setUninitialized(uint64_t address, uint64_t offset,
+                              uint64_t size) {
+  GlobalBuffer *b = implementation->at(address);
+  if (!b || offset > b->size)
+    return;
+  if (b->init.empty())
+    b->init.assign(b->size, 1);
+  std::fill_n(b->init.begin() + offset, std::min(size, b->size - offset), 0);
+}
+
 void Memory::setReadOnly(uint64_t address) {
   if (GlobalBuffer *b = implementation->at(address))
     b->readOnly = true;
@@ -103,6 +113,15 @@ uint64_t Memory::firstUninitialized(uint64_t address) const {
   if (b->init.empty())
     return b->size;
   return uint64_t(std::find(b->init.begin(), b->init.end(), 0) -
+                  b->init.begin());
+}
+
+uint64_t Memory::firstUninitialized(uint64_t address, uint64_t begin,
+                                    uint64_t end) const {
+  GlobalBuffer *b = implementation->at(address);
+  if (!b || b->init.empty() || end > b->size || begin > end)
+    return end;
+  return uint64_t(std::find(b->init.begin() + begin, b->init.begin() + end, 0) -
                   b->init.begin());
 }
 

@@ -191,6 +191,7 @@ struct Variable {
   uint64_t size = 0;
   uint64_t address = 0;
   bool isExtern = false; ///< .extern .shared: dynamic shared memory
+  int32_t entry = -1;    ///< the kernel whose body declares a .shared one
   std::vector<uint8_t> init;
   /// Pointers inside the initialiser: offset, symbol, addend.
   struct Reloc {

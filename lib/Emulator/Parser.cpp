@@ -12,6 +12,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 using namespace llvm;
 
@@ -506,6 +507,9 @@ bool Parser::parseVariables(Space space, bool isExtern) {
       continue;
     }
     scope.variables[v.name] = index;
+    if (space == Space::Shared && scopes.size() > 1 &&
+        mod.functions[current].isEntry)
+      v.entry = int32_t(current);
     if (space == Space::Local)
       localOwner[index] = current;
     else if (space == Space::Global || space == Space::Const)
@@ -582,23 +586,40 @@ bool Parser::parseInitializerValue(Variable &v, Ty ty, uint64_t &offset) {
 
 void Parser::layoutVariables() {
   uint64_t globals = 0, shared = 0;
+  // The shared variables of one kernel's body lie where those of another do,
+  // behind those of the module.
+  std::map<int32_t, uint64_t> ends;
+  auto place = [&](Variable &v, uint64_t &end) {
+    end = alignTo(end, v.align);
+    v.address = SharedBase + end;
+    end += v.size;
+    mod.sharedAlign = std::max(mod.sharedAlign, v.align);
+  };
   for (Variable &v : mod.variables) {
     if (v.space == Space::Global || v.space == Space::Const) {
       // 256 bytes apart, so that running past the end is seen.
       globals = alignTo(globals, std::max<uint64_t>(256, v.align));
       v.address = GlobalsBase + globals;
       globals += v.size + 16;
-    } else if (v.space == Space::Shared && !v.isExtern) {
-      shared = alignTo(shared, v.align);
-      v.address = SharedBase + shared;
-      shared += v.size;
-      mod.sharedAlign = std::max(mod.sharedAlign, v.align);
+    } else if (v.space == Space::Shared && !v.isExtern && v.entry < 0) {
+      place(v, shared);
     }
     if (globals > 4 * MaxVariableBytes || shared > (1 << 24)) {
       fail(1, "the module's variables are too large");
       return;
     }
   }
+  uint64_t common = shared;
+  for (Variable &v : mod.variables)
+    if (v.space == Space::Shared && !v.isExtern && v.entry >= 0) {
+      uint64_t &end = ends.try_emplace(v.entry, common).first->second;
+      place(v, end);
+      shared = std::max(shared, end);
+      if (shared > (1 << 24)) {
+        fail(1, "the module's variables are too large");
+        return;
+      }
+    }
   for (Variable &v : mod.variables)
     if (v.space == Space::Shared && v.isExtern)
       mod.sharedAlign = std::max(mod.sharedAlign, v.align);

@@ -158,6 +158,7 @@ static void addInstruction(Counters &to, const Inst &inst, const PcCount &n,
   to.warpInstructions += n.issued;
   to.laneInstructions += n.lanes;
   to.divergentBranches += m.divergent;
+  to.maxAsyncBytesInFlight = std::max(to.maxAsyncBytesInFlight, m.inFlight);
   unsigned width = bytesOf(inst.ty) * inst.vec;
   auto byWidth = [&](unsigned bytes) {
     for (unsigned i = 0; i < to.globalLoadBytesByWidth.size(); ++i)
@@ -210,6 +211,7 @@ static void addInstruction(Counters &to, const Inst &inst, const PcCount &n,
       to.globalLoadBytes += m.bytes;
       to.globalLoadSectors += m.sectors;
     }
+    shared();
     break;
   case InstClass::Atomic:
     to.atomics += n.issued;
@@ -223,6 +225,8 @@ static void addInstruction(Counters &to, const Inst &inst, const PcCount &n,
       to.mmaFlops += m.flops;
       to.mmaPaddingFlops += m.padding;
     }
+    to.sharedLoadBytes += m.bytes; // wgmma operands
+    shared();
     break;
   case InstClass::Barrier:
     to.barriers += n.issued;
@@ -240,7 +244,6 @@ Report makeReport(const Launch &launch) {
   size_t n = module.code.size();
   std::vector<PcCount> counts(n);
   std::vector<PcMemory> memory(n);
-  uint64_t inFlight = 0;
   bool unwaited = false;
   for (const auto &w : launch.workers) {
     for (size_t i = 0; i < n; ++i) {
@@ -255,8 +258,8 @@ Report makeReport(const Launch &launch) {
       m.flops += o.flops;
       m.padding += o.padding;
       m.divergent += o.divergent;
+      m.inFlight = std::max(m.inFlight, o.inFlight);
     }
-    inFlight = std::max(inFlight, w->maxAsyncBytes);
     report.printed += w->printed;
     unwaited |= w->unwaitedCopies;
   }
@@ -266,7 +269,6 @@ Report makeReport(const Launch &launch) {
   for (size_t i = 0; i < n; ++i)
     if (counts[i].issued)
       addInstruction(report.total, module.code[i], counts[i], memory[i]);
-  report.total.maxAsyncBytesInFlight = inFlight;
 
   for (const Function &f : module.functions) {
     if (!f.isDefined || (f.isEntry && &f != launch.kernel))

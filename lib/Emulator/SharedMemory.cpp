@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Exec.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
 using namespace llvm;
@@ -419,6 +420,31 @@ void countShared(Warp &w, uint32_t pc, const uint32_t *addresses, uint32_t mask,
     m.wavefronts += worst;
     m.ideal += 1;
   }
+}
+
+void countChunks(Warp &w, uint32_t pc, ArrayRef<uint32_t> chunks) {
+  PcMemory &m = w.worker->memory[pc];
+  for (size_t first = 0; first < chunks.size(); first += 8) {
+    // A chunk takes four banks; chunks of one place take turns, equal ones are
+    // read once.
+    uint32_t seen[8][8];
+    unsigned count[8] = {}, worst = 1;
+    for (uint32_t address : chunks.slice(first).take_front(8)) {
+      unsigned place = address / 16 % 8, n = count[place];
+      if (llvm::is_contained(ArrayRef<uint32_t>(seen[place], n), address / 16))
+        continue;
+      seen[place][n] = address / 16;
+      worst = std::max(worst, ++count[place]);
+    }
+    m.wavefronts += worst;
+    m.ideal += 1;
+  }
+}
+
+void beginAsync(Warp &w, Block &b, uint64_t bytes) {
+  b.asyncBytes += int64_t(bytes);
+  PcMemory &m = w.worker->memory[w.pc];
+  m.inFlight = std::max(m.inFlight, uint64_t(b.asyncBytes));
 }
 
 } // namespace emulator

@@ -6,14 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A box lies densely in shared memory, dimension 0 innermost; the swizzle is
-// applied to the address of each 16-byte chunk.
+// A box lies in shared memory row by row, dimension 0 innermost; the swizzle is
+// applied to the address of each 16-byte chunk. What the documentation leaves
+// open (rows narrower than the swizzle's span, interleave, the NaN fill) is as
+// an H200 does it: unittests/EmulatorArithmetic/HardwareTensorTest.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Humming/Emulator/TensorMap.h"
 #include "Humming/Emulator/Arithmetic.h"
 #include "llvm/Support/Endian.h"
+#include <algorithm>
 
 using namespace humming;
 using namespace humming::ptx;
@@ -39,14 +42,41 @@ unsigned ptx::elementBytes(TensorElement type) {
 static bool isFloat(TensorElement type) { return type >= TensorElement::F16; }
 
 uint32_t TensorMap::boxCount(unsigned dimension) const {
-  uint32_t stride = dimension == 0 && interleave == TensorInterleave::None
-                        ? 1
-                        : elementStrides[dimension];
+  if (interleave != TensorInterleave::None && dimension + 2 == rank)
+    return 1;
+  uint32_t stride = dimension == 0 ? 1 : elementStrides[dimension];
   return (box[dimension] + stride - 1) / stride;
 }
 
+uint32_t TensorMap::unitBytes() const {
+  return interleave == TensorInterleave::None  ? elementBytes(element)
+         : interleave == TensorInterleave::B16 ? 16
+                                               : 32;
+}
+
+static uint32_t swizzleSpan(TensorSwizzle swizzle) {
+  switch (swizzle) {
+  case TensorSwizzle::None:
+    return 0;
+  case TensorSwizzle::B32:
+    return 32;
+  case TensorSwizzle::B64:
+    return 64;
+  case TensorSwizzle::B128:
+    return 128;
+  }
+  return 0;
+}
+
+uint32_t TensorMap::rowPitch() const {
+  uint32_t bytes = boxCount(0) * unitBytes();
+  return interleave == TensorInterleave::None
+             ? std::max(bytes, swizzleSpan(swizzle))
+             : bytes;
+}
+
 uint32_t TensorMap::boxBytes() const {
-  uint32_t bytes = elementBytes(element);
+  uint32_t bytes = unitBytes();
   for (unsigned i = 0; i < rank; ++i)
     bytes *= boxCount(i);
   return bytes;
@@ -89,11 +119,8 @@ llvm::Error TensorMap::verify() const {
     if (inner % 16)
       return fail("expected box[0] of a multiple of 16 bytes, got " +
                   llvm::Twine(inner));
-    uint32_t span = swizzle == TensorSwizzle::None  ? ~0u
-                    : swizzle == TensorSwizzle::B32 ? 32
-                    : swizzle == TensorSwizzle::B64 ? 64
-                                                    : 128;
-    if (inner > span)
+    uint32_t span = swizzleSpan(swizzle);
+    if (span && inner > span)
       return fail("expected box[0] of at most " + llvm::Twine(span) +
                   " bytes with this swizzle, got " + llvm::Twine(inner));
   } else if (interleave == TensorInterleave::B32 &&
@@ -174,23 +201,46 @@ bool ptx::tensorElementAddress(const TensorMap &map,
   address = map.base;
   bool inside = true;
   for (unsigned i = 0; i < map.rank; ++i) {
-    uint32_t step = i == 0 && map.interleave == TensorInterleave::None
-                        ? 1
-                        : map.elementStrides[i];
+    uint32_t step = i == 0 ? 1 : map.elementStrides[i];
     int64_t at = int64_t(coords[i]) + int64_t(boxIndex[i]) * step;
     inside &= at >= 0 && uint64_t(at) < map.dims[i];
-    uint64_t stride = i == 0 ? elementBytes(map.element) : map.strides[i];
+    uint64_t stride = i == 0 ? map.unitBytes() : map.strides[i];
     address += uint64_t(at) * stride;
   }
   return inside;
+}
+
+llvm::Error ptx::verifyTensorCoordinates(const TensorMap &map,
+                                         llvm::ArrayRef<int32_t> coords,
+                                         bool isStore) {
+  int64_t inner = int64_t(coords[0]) * elementBytes(map.element);
+  if (map.interleave == TensorInterleave::None && inner % 16)
+    return llvm::createStringError(
+        "expected an innermost coordinate at a multiple of 16 bytes, got " +
+        llvm::Twine(coords[0]) + " elements of " +
+        llvm::Twine(elementBytes(map.element)) + " bytes");
+  for (unsigned i = 0; isStore && i < map.rank; ++i)
+    if (coords[i] < 0)
+      return llvm::createStringError(
+          "expected no negative coordinate of a store, got " +
+          llvm::Twine(coords[i]) + " in dimension " + llvm::Twine(i));
+  return llvm::Error::success();
 }
 
 void ptx::forEachTensorChunk(
     const TensorMap &map, llvm::ArrayRef<int32_t> coords,
     uint32_t sharedAddress,
     llvm::function_ref<void(const TensorChunk &)> visit) {
-  uint32_t size = elementBytes(map.element);
-  uint32_t inner = map.boxCount(0);
+  // Units wider than a line are moved as lines.
+  uint32_t lines = std::max(1u, map.unitBytes() / 16);
+  uint32_t size = map.unitBytes() / lines;
+  uint32_t inner = map.boxCount(0) * lines, pitch = map.rowPitch();
+  auto at = [&](uint32_t x, uint32_t (&index)[5], uint64_t &address) {
+    index[0] = x / lines;
+    bool inside = tensorElementAddress(map, coords, index, address);
+    address += uint64_t(x % lines) * size;
+    return inside;
+  };
   uint32_t rows = 1;
   for (unsigned i = 1; i < map.rank; ++i)
     rows *= map.boxCount(i);
@@ -204,16 +254,14 @@ void ptx::forEachTensorChunk(
     // Runs of elements with the same verdict, contiguous in global memory, cut
     // at the 16-byte lines of shared memory.
     for (uint32_t x = 0; x < inner;) {
-      index[0] = x;
       uint64_t address;
-      bool inside = tensorElementAddress(map, coords, index, address);
-      uint32_t linear = sharedAddress + (row * inner + x) * size;
+      bool inside = at(x, index, address);
+      uint32_t linear = sharedAddress + row * pitch + x * size;
       uint32_t room = 16 - linear % 16;
       uint32_t run = 1;
       while (x + run < inner && (run + 1) * size <= room) {
-        index[0] = x + run;
         uint64_t next;
-        if (tensorElementAddress(map, coords, index, next) != inside ||
+        if (at(x + run, index, next) != inside ||
             next != address + uint64_t(run) * size)
           break;
         ++run;
@@ -226,21 +274,16 @@ void ptx::forEachTensorChunk(
 }
 
 uint64_t ptx::oobFill(const TensorMap &map) {
-  return map.oobNaN ? ~uint64_t(0) : 0;
+  return map.oobNaN ? 0x7FF77FF77FF77FF7 : 0;
 }
 
 void ptx::transformTensorElements(TensorElement type,
                                   llvm::MutableArrayRef<uint8_t> bytes) {
-  bool flush = type == TensorElement::F32Ftz || type == TensorElement::TF32Ftz;
-  bool narrow = type == TensorElement::TF32 || type == TensorElement::TF32Ftz;
-  if (!flush && !narrow)
+  if (type != TensorElement::TF32 && type != TensorElement::TF32Ftz)
     return;
   for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
     uint32_t v = endian::read32le(&bytes[i]);
-    if (flush && !(v & 0x7F800000))
-      v &= 0x80000000;
-    if (narrow)
-      v = uint32_t(convert(FloatType::TF32, FloatType::F32, v));
+    v = uint32_t(convert(FloatType::TF32, FloatType::F32, v));
     endian::write32le(&bytes[i], v);
   }
 }

@@ -27,6 +27,7 @@
 
 #include "Wgmma.h"
 #include "MmaCore.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace humming;
 using namespace humming::ptx;
@@ -180,6 +181,18 @@ void ptx::wgmmaOperandChunks(const WgmmaInstr &instr, bool operandA,
   });
 }
 
+void ptx::wgmmaOperandPasses(const WgmmaInstr &i, bool operandA,
+                             const WgmmaDescriptor &desc,
+                             llvm::SmallVectorImpl<uint32_t> &addresses) {
+  bool transposed = operandA ? i.transA : i.transB;
+  unsigned rows = operandA ? 64 : i.n;
+  unsigned across = transposed ? i.k : rows;
+  unsigned chunks = transposed ? rows / 8 : 2;
+  for (unsigned c = 0; c < chunks; ++c)
+    for (unsigned r = 0; r < across; ++r)
+      addresses.push_back(chunkAddress(desc, transposed, r, c));
+}
+
 MmaCoord ptx::wgmmaCoordD(unsigned thread, unsigned element) {
   unsigned lane = thread % 32;
   return {uint16_t(16 * (thread / 32) + lane / 4 + 8 * (element / 2 % 2)),
@@ -243,7 +256,8 @@ static void readRegisters(const WgmmaInstr &i,
 llvm::Error ptx::wgmma(const WgmmaInstr &i, llvm::ArrayRef<uint32_t *> d,
                        llvm::ArrayRef<const uint32_t *> a,
                        const WgmmaDescriptor &descA,
-                       const WgmmaDescriptor &descB, ReadChunk read) {
+                       const WgmmaDescriptor &descB, ReadChunk read,
+                       unsigned *zeroColumns) {
   unsigned n = i.n, depth = bitWidth(i.a) == 1 ? i.k / 32 : i.k;
   Codes ca{std::vector<uint32_t>(64 * depth), depth};
   Codes cb{std::vector<uint32_t>(n * depth), depth};
@@ -253,6 +267,14 @@ llvm::Error ptx::wgmma(const WgmmaInstr &i, llvm::ArrayRef<uint32_t *> d,
     return error;
   if (llvm::Error error = readShared(i, false, descB, read, cb))
     return error;
+
+  if (zeroColumns) {
+    *zeroColumns = 0;
+    for (unsigned c = 0; c < n; ++c) {
+      auto column = llvm::ArrayRef<uint32_t>(cb.code).slice(c * depth, depth);
+      *zeroColumns += llvm::all_of(column, [](uint32_t v) { return v == 0; });
+    }
+  }
 
   unsigned registers = wgmmaRegistersD(i);
   bool half = i.d == MmaType::F16;

@@ -71,6 +71,13 @@ void wgmmaOperandChunks(const WgmmaInstr &instr, bool operandA,
                         const WgmmaDescriptor &desc,
                         llvm::SmallVectorImpl<uint32_t> &addresses);
 
+/// The same chunks core matrix by core matrix: eight that follow each other
+/// are the eight rows of one, which the hardware reads in one pass over the
+/// banks if they are in different ones.
+void wgmmaOperandPasses(const WgmmaInstr &instr, bool operandA,
+                        const WgmmaDescriptor &desc,
+                        llvm::SmallVectorImpl<uint32_t> &addresses);
+
 /// Copies 16 bytes of shared memory at a 16-byte aligned address.
 using ReadChunk =
     llvm::function_ref<llvm::Error(uint32_t address, uint8_t (&bytes)[16])>;
@@ -81,11 +88,12 @@ MmaCoord wgmmaCoordD(unsigned thread, unsigned element);
 
 /// D = (+-A) * (+-B) + scaleD * D. \p a holds 4 warps x 4 registers when A is
 /// in registers and is ignored otherwise; \p d holds 4 warps x registersD.
+/// \p zeroColumns gets the number of columns of B that are zeros.
 /// Error: from \p read only.
 llvm::Error wgmma(const WgmmaInstr &instr, llvm::ArrayRef<uint32_t *> d,
                   llvm::ArrayRef<const uint32_t *> a,
                   const WgmmaDescriptor &descA, const WgmmaDescriptor &descB,
-                  ReadChunk read);
+                  ReadChunk read, unsigned *zeroColumns = nullptr);
 
 } // namespace ptx
 } // namespace humming

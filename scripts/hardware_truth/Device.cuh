@@ -49,6 +49,29 @@ struct Buffer {
   T &operator[](size_t i) { return data[i]; }
 };
 
+/// What one case of an isolated family gave.
+struct IsolatedResult {
+  std::string name;
+  uint32_t status = 0;
+  truth::Case result; ///< Where status is 0.
+};
+
+/// Waits for the kernel; false, and a status, when it failed. The context is
+/// lost then, so that the process must not go on.
+inline bool launchWorked(IsolatedResult &r) {
+  cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess)
+    status = cudaDeviceSynchronize();
+  if (status != cudaSuccess)
+    r.status = truth::statusFailed + uint32_t(status);
+  return status == cudaSuccess;
+}
+
+unsigned tensorCount();
+IsolatedResult runTensorCase(unsigned index);
+unsigned kernelCount();
+IsolatedResult runKernelCase(unsigned index);
+
 using ScalarKernel = void (*)(const uint64_t *, const uint64_t *,
                               const uint64_t *, uint64_t *, uint32_t);
 struct ScalarCase {
@@ -66,7 +89,6 @@ std::vector<truth::Case> runInteger();
 std::vector<truth::Case> runMma();
 std::vector<truth::Case> runMatrix();
 std::vector<truth::Case> runWgmma();
-std::vector<truth::Case> runTensor();
 
 // Register types and constraints by kind; 8-bit values live in 16-bit
 // registers.

@@ -126,7 +126,15 @@ using EncodeTiled = CUresult (*)(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
                                  CUtensorMapL2promotion,
                                  CUtensorMapFloatOOBfill);
 
-std::vector<truth::Case> runTensor() {
+unsigned tensorCount() {
+  return unsigned(sizeof(truth::tensorCases) / sizeof(truth::tensorCases[0]));
+}
+
+/// Runs one case: its name, its status (see isolatedFamily) and its result.
+IsolatedResult runTensorCase(unsigned index) {
+  const TensorCase &c = truth::tensorCases[index];
+  IsolatedResult r;
+  r.name = c.name;
   void *entry = nullptr;
   cudaDriverEntryPointQueryResult query;
   CHECK_CUDA(cudaGetDriverEntryPointByVersion(
@@ -140,62 +148,55 @@ std::vector<truth::Case> runTensor() {
   const uint32_t globalWords = truth::tensorGlobalBytes / 4;
   uint32_t *global;
   CHECK_CUDA(cudaMalloc(&global, truth::tensorGlobalBytes));
-  std::vector<truth::Case> cases;
-  std::vector<uint32_t> status;
-  for (const TensorCase &c : truth::tensorCases) {
-    uint64_t seed = truth::nameHash(c.name);
-    std::vector<uint32_t> input(globalWords);
-    for (uint32_t i = 0; i < globalWords; ++i)
-      input[i] = truth::tensorInput(c, seed, i);
-    CHECK_CUDA(cudaMemcpy(global, input.data(), truth::tensorGlobalBytes,
-                          cudaMemcpyHostToDevice));
-    alignas(64) CUtensorMap map;
-    cuuint64_t dims[5], strides[4];
-    cuuint32_t box[5], elementStrides[5];
-    for (unsigned i = 0; i < 5; ++i) {
-      dims[i] = c.dims[i];
-      box[i] = c.box[i];
-      elementStrides[i] = c.elementStrides[i];
-      if (i < 4)
-        strides[i] = c.strides[i];
-    }
-    CUresult result =
-        encode(&map, CUtensorMapDataType(c.type), c.rank, global, dims, strides,
-               box, elementStrides, CUtensorMapInterleave(c.interleave),
-               CUtensorMapSwizzle(c.swizzle), CU_TENSOR_MAP_L2_PROMOTION_NONE,
-               c.nanFill ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
-                         : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    status.push_back(uint32_t(result));
-    if (result != CUDA_SUCCESS) {
-      // A fact about the driver's rules; the test expects the same verdict.
-      printf("tensor case %s: the driver refuses the map (%d)\n", c.name,
-             int(result));
-      continue;
-    }
-    Buffer<uint32_t> init(words), out(words + 1);
-    for (uint32_t i = 0; i < words; ++i)
-      init[i] = truth::tensorSharedWord(seed, i);
-    uint32_t bytes = truth::tensorBoxBytes(c);
-    const unsigned dynamic = truth::tensorSharedBytes + 1024;
-    copyBox<<<1, 128, dynamic>>>(map, c.rank, c.store, c.coords[0], c.coords[1],
-                                 c.coords[2], c.coords[3], c.coords[4],
-                                 c.sharedOffset, bytes, init.data, out.data);
-    checkLaunch(c.name);
-    if (c.store) {
-      std::vector<uint32_t> after(globalWords);
-      CHECK_CUDA(cudaMemcpy(after.data(), global, truth::tensorGlobalBytes,
-                            cudaMemcpyDeviceToHost));
-      cases.push_back(
-          truth::makeCase(c.name, after.data(), globalWords, 4, false));
-    } else {
-      if (!out[words])
-        printf("tensor case %s: %u bytes did not complete the barrier\n",
-               c.name, bytes);
-      cases.push_back(truth::makeCase(c.name, out.data, words + 1, 4, false));
-    }
+  uint64_t seed = truth::nameHash(c.name);
+  std::vector<uint32_t> input(globalWords);
+  for (uint32_t i = 0; i < globalWords; ++i)
+    input[i] = truth::tensorInput(c, seed, i);
+  CHECK_CUDA(cudaMemcpy(global, input.data(), truth::tensorGlobalBytes,
+                        cudaMemcpyHostToDevice));
+  alignas(64) CUtensorMap map;
+  cuuint64_t dims[5], strides[4];
+  cuuint32_t box[5], elementStrides[5];
+  for (unsigned i = 0; i < 5; ++i) {
+    dims[i] = c.dims[i];
+    box[i] = c.box[i];
+    elementStrides[i] = c.elementStrides[i];
+    if (i < 4)
+      strides[i] = c.strides[i];
   }
-  cases.push_back(truth::makeCase("encode_status", status.data(),
-                                  uint32_t(status.size()), 4, true));
+  CUresult result =
+      encode(&map, CUtensorMapDataType(c.type), c.rank, global, dims, strides,
+             box, elementStrides, CUtensorMapInterleave(c.interleave),
+             CUtensorMapSwizzle(c.swizzle), CU_TENSOR_MAP_L2_PROMOTION_NONE,
+             c.nanFill ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+                       : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    // A fact about the driver's rules; the test expects the same verdict.
+    r.status = truth::statusRefused + uint32_t(result);
+    CHECK_CUDA(cudaFree(global));
+    return r;
+  }
+  Buffer<uint32_t> init(words), out(words + 1);
+  for (uint32_t i = 0; i < words; ++i)
+    init[i] = truth::tensorSharedWord(seed, i);
+  uint32_t bytes = truth::tensorBoxBytes(c);
+  const unsigned dynamic = truth::tensorSharedBytes + 1024;
+  copyBox<<<1, 128, dynamic>>>(map, c.rank, c.store, c.coords[0], c.coords[1],
+                               c.coords[2], c.coords[3], c.coords[4],
+                               c.sharedOffset, bytes, init.data, out.data);
+  if (!launchWorked(r))
+    return r;
+  if (c.store) {
+    std::vector<uint32_t> after(globalWords);
+    CHECK_CUDA(cudaMemcpy(after.data(), global, truth::tensorGlobalBytes,
+                          cudaMemcpyDeviceToHost));
+    r.result = truth::makeCase(c.name, after.data(), globalWords, 4, false);
+  } else {
+    if (!out[words])
+      printf("tensor case %s: %u bytes did not complete the barrier\n", c.name,
+             bytes);
+    r.result = truth::makeCase(c.name, out.data, words + 1, 4, false);
+  }
   CHECK_CUDA(cudaFree(global));
-  return cases;
+  return r;
 }

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 // Each case is one tensor map (with the numeric values of the driver's enums)
-// and one box copy at one coordinate.
+// and one box copy at one coordinate. The `unaligned` ones start at an
+// innermost coordinate that is no multiple of 16 bytes, which hardware refuses.
 
 #ifndef HUMMING_SCRIPTS_HARDWARETRUTH_TENSORCASES_H
 #define HUMMING_SCRIPTS_HARDWARETRUTH_TENSORCASES_H
@@ -35,7 +36,7 @@ struct TensorCase {
 };
 
 constexpr uint32_t tensorSharedBytes = 32 * 1024;
-constexpr uint32_t tensorGlobalBytes = 256 * 1024;
+constexpr uint32_t tensorGlobalBytes = 64 * 1024;
 
 inline uint32_t tensorGlobalWord(uint64_t seed, uint32_t index) {
   return uint32_t(mix(seed ^ mix(index)));
@@ -54,13 +55,15 @@ inline uint32_t tensorInput(const TensorCase &c, uint64_t seed,
   return v;
 }
 
-/// Bytes that a box occupies in shared memory: what the barrier must expect.
+/// Bytes that a box moves: what the barrier must expect. With interleave the
+/// innermost dimension counts slices and the last but one is not traversed.
 inline uint32_t tensorBoxBytes(const TensorCase &c) {
   static const unsigned sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-  uint32_t bytes = sizes[c.type];
+  uint32_t bytes = c.interleave ? 16 * c.interleave : sizes[c.type];
   for (unsigned i = 0; i < c.rank; ++i) {
-    // Without interleave the innermost dimension has no stride.
-    uint32_t stride = i == 0 && c.interleave == 0 ? 1 : c.elementStrides[i];
+    if (c.interleave && i + 2 == c.rank)
+      continue;
+    uint32_t stride = i == 0 ? 1 : c.elementStrides[i];
     bytes *= (c.box[i] + stride - 1) / stride;
   }
   return bytes;
@@ -115,6 +118,34 @@ static const TensorCase tensorCases[] = {
   {"r3_il32", 6, 2, 1, false, 3, {16, 64, 32}, {32, 2048}, {16, 16, 8}, {1, 1, 1}, {0, 4, 2}, 0, false},
   {"r4_il16", 0, 1, 0, false, 4, {16, 20, 12, 5}, {16, 320, 3840}, {16, 8, 4, 2}, {1, 1, 1, 1}, {0, -2, 10, 1}, 0, false},
   {"r4_il32", 6, 2, 1, false, 4, {16, 20, 12, 5}, {32, 640, 7680}, {16, 8, 4, 2}, {1, 1, 1, 1}, {0, -2, 10, 1}, 0, false},
+  {"r2_f16_oob_left8", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-24, -3}, 0, false},
+  {"r2_f16_oob_left_only", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-24, 5}, 0, false},
+  {"r2_f16_oob_top_only", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {8, -3}, 0, false},
+  {"r2_f16_oob_left_none", 6, 0, 0, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-24, -3}, 0, false},
+  {"r2_f16_oob_left_nan", 6, 0, 3, true, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-24, -3}, 0, false},
+  {"r2_f16_odd_dim8", 6, 0, 3, false, 2, {197, 50}, {512}, {64, 16}, {1, 1}, {160, 40}, 0, false},
+  {"r2_u8_64_16", 0, 0, 2, false, 2, {500, 64}, {512}, {64, 32}, {1, 1}, {80, 8}, 0, false},
+  {"r2_u16_32_8", 1, 0, 1, false, 2, {250, 64}, {512}, {16, 32}, {1, 1}, {24, 8}, 0, false},
+  {"r2_u32_128_4", 2, 0, 3, false, 2, {128, 64}, {512}, {32, 32}, {1, 1}, {12, 8}, 0, false},
+  {"r2_s32_64_4", 3, 0, 2, false, 2, {128, 64}, {512}, {16, 32}, {1, 1}, {4, 8}, 0, false},
+  {"r2_u64_128_2", 4, 0, 3, false, 2, {64, 64}, {512}, {16, 32}, {1, 1}, {6, 8}, 0, false},
+  {"r2_s64_none_2", 5, 0, 0, false, 2, {64, 64}, {512}, {16, 32}, {1, 1}, {2, 8}, 0, false},
+  {"r2_unaligned_none", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 16}, {1, 1}, {4, 8}, 0, false},
+  {"r2_unaligned_128", 6, 0, 3, false, 2, {256, 64}, {512}, {64, 16}, {1, 1}, {4, 8}, 0, false},
+  {"r2_unaligned_left", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 16}, {1, 1}, {-4, 8}, 0, false},
+  {"r2_unaligned_outside", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 16}, {1, 1}, {300, 8}, 0, false},
+  {"r1_unaligned_u8", 0, 0, 0, false, 1, {4000}, {}, {256}, {1}, {33}, 0, false},
+  {"r1_unaligned_f32", 7, 0, 0, false, 1, {1024}, {}, {256}, {1}, {2}, 0, false},
+  {"r3_unaligned_il16", 6, 1, 0, false, 3, {8, 64, 32}, {16, 1024}, {8, 16, 8}, {1, 1, 1}, {4, 4, 2}, 0, false},
+  {"r2_f16_128_at16", 6, 0, 3, false, 2, {256, 64}, {512}, {64, 32}, {1, 1}, {0, 0}, 16, false},
+  {"r2_f16_none_at16", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 32}, {1, 1}, {0, 0}, 16, false},
+  {"r2_f16_none_at64", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 32}, {1, 1}, {0, 0}, 64, false},
+  {"r2_f16_stride_small", 6, 0, 0, false, 2, {64, 64}, {64}, {32, 8}, {1, 1}, {0, 8}, 0, false},
+  {"r2_f16_stride_odd", 6, 0, 0, false, 2, {64, 64}, {136}, {32, 8}, {1, 1}, {0, 8}, 0, false},
+  {"r2_f16_box_odd", 6, 0, 0, false, 2, {64, 64}, {128}, {12, 8}, {1, 1}, {0, 8}, 0, false},
+  {"r2_f16_box_257", 6, 0, 0, false, 2, {64, 300}, {128}, {8, 257}, {1, 1}, {0, 8}, 0, false},
+  {"r2_f16_box_over_128", 6, 0, 3, false, 2, {256, 64}, {512}, {72, 8}, {1, 1}, {0, 8}, 0, false},
+  {"r2_f16_box_beyond", 6, 0, 0, false, 2, {32, 8}, {64}, {64, 16}, {1, 1}, {0, 0}, 0, false},
   {"st_r1_u8", 0, 0, 0, false, 1, {4000}, {}, {256}, {1}, {3840}, 0, true},
   {"st_r2_f16_none", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 16}, {1, 1}, {64, 8}, 0, true},
   {"st_r2_f16_32", 6, 0, 1, false, 2, {256, 64}, {512}, {16, 32}, {1, 1}, {64, 8}, 0, true},
@@ -124,6 +155,13 @@ static const TensorCase tensorCases[] = {
   {"st_r2_f16_neg", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-20, -3}, 0, true},
   {"st_r3_f32", 7, 0, 0, false, 3, {60, 20, 10}, {256, 5120}, {16, 5, 3}, {1, 1, 1}, {52, 17, -1}, 0, true},
   {"st_r2_f16_estride", 6, 0, 0, false, 2, {256, 64}, {512}, {64, 32}, {1, 2}, {0, 3}, 0, true},
+  {"st_r2_f16_neg8", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {-24, -3}, 0, true},
+  {"st_r2_f16_neg_outer", 6, 0, 3, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {8, -3}, 0, true},
+  {"st_r2_unaligned", 6, 0, 0, false, 2, {200, 50}, {512}, {64, 16}, {1, 1}, {4, 8}, 0, true},
+  {"st_r2_tf32", 11, 0, 0, false, 2, {100, 50}, {512}, {32, 16}, {1, 1}, {4, 8}, 0, true},
+  {"st_r2_f32ftz", 10, 0, 0, false, 2, {100, 50}, {512}, {32, 16}, {1, 1}, {4, 8}, 0, true},
+  {"st_r3_il16", 6, 1, 0, false, 3, {8, 64, 32}, {16, 1024}, {8, 16, 8}, {1, 1, 1}, {0, 60, 2}, 0, true},
+  {"st_r3_il32", 6, 2, 1, false, 3, {16, 64, 16}, {32, 2048}, {16, 16, 8}, {1, 1, 1}, {0, 4, 2}, 0, true},
 };
 // clang-format on
 

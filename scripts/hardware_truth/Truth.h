@@ -674,6 +674,12 @@ inline Case makeCase(const std::string &name, const void *data, uint32_t count,
   return c;
 }
 
+/// What became of a case that runs in a process of its own ("status" of its
+/// file, one word per case): 0, or one of these plus the CUDA error number.
+[[maybe_unused]] constexpr uint32_t statusRefused = 10000; ///< map refused
+[[maybe_unused]] constexpr uint32_t statusFailed = 20000;  ///< launch failed
+[[maybe_unused]] constexpr uint32_t statusLost = 30000;    ///< process ended
+
 constexpr char magic[9] = "HTRUTH01";
 
 inline bool writeFile(const std::string &path, const std::vector<Case> &cases) {

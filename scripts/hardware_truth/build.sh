@@ -8,9 +8,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 output=${1:?usage: build.sh OUTPUT [BUILD_FOLDER]}
 build=${2:-$(mktemp -d)}
 mkdir -p "$build"
+ptx=$here/../../test/data/hardware/kernels.ptx
+ptxas -arch=sm_90a "$ptx" -o "$build/kernels.cubin"
+bin2c --name kernelImage "$build/kernels.cubin" > "$build/KernelImage.h"
+grep '^// case' "$ptx" > "$build/kernels.list"
+bin2c --name kernelText "$build/kernels.list" >> "$build/KernelImage.h"
 objects=
-for name in Main Arithmetic Convert Integer Matrix Mma Wgmma Tensor; do
-  nvcc -std=c++17 -O1 -gencode arch=compute_90a,code=sm_90a \
+for name in Main Arithmetic Convert Integer Kernels Matrix Mma Wgmma Tensor; do
+  nvcc -std=c++17 -O1 -gencode arch=compute_90a,code=sm_90a -I"$build" \
     -diag-suppress 550,177 -c "$here/$name.cu" -o "$build/$name.o"
   objects="$objects $build/$name.o"
 done

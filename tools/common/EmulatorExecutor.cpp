@@ -8,7 +8,9 @@
 //
 // The emulator checks bounds, races and barriers by itself: it is given the
 // data alone, so that a read of a guard, which a GPU would let pass, is a
-// fault.
+// fault. Nothing of c and of the partial sums counts as written before a
+// launch: reading it is a fault, and so is an element of c that a launch leaves
+// unwritten. Every launch has another seed, that is, another schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +41,8 @@ public:
       return parsed.takeError();
     program.emplace(std::move(*parsed));
     launchDescription = artifacts.launch;
+    report.reset();
+    launches = 0;
     return Error::success();
   }
 
@@ -74,9 +78,34 @@ public:
     config.block = {launchDescription.blockThreads, 1, 1};
     config.dynamicSharedBytes = launchDescription.sharedBytes;
     config.threads = std::max(1u, std::thread::hardware_concurrency());
-    Expected<Report> report = program->launch(
-        launchDescription.kernelName, config, arguments.bytes(), memory);
-    return report.takeError();
+    config.seed = launches++;
+    uint64_t output = addresses[unsigned(BufferSlot::Output)];
+    uint64_t workspace = addresses[unsigned(BufferSlot::Workspace)];
+    if (output)
+      memory.setUninitialized(output, 0, memory.bytes(output).size());
+    if (workspace) {
+      uint64_t counters =
+          uint64_t(launchDescription.counterBytes(sizes.m, sizes.n));
+      memory.setUninitialized(workspace, counters,
+                              memory.bytes(workspace).size());
+    }
+    Expected<Report> done = program->launch(launchDescription.kernelName,
+                                            config, arguments.bytes(), memory);
+    if (!done)
+      return createStringError(inconvertibleErrorCode(),
+                               "schedule " + Twine(config.seed) + ": " +
+                                   toString(done.takeError()));
+    report.emplace(std::move(*done));
+    return checkWritten(memory, output, sizes);
+  }
+
+  std::optional<json::Object> counters() const override {
+    if (!report)
+      return std::nullopt;
+    json::Object object = report->toJSON();
+    if (const LoopReport *main = report->mainLoop())
+      object["main_loop"] = main->counters.toJSON();
+    return object;
   }
 
 private:
@@ -99,9 +128,30 @@ private:
         .Cases({"ldc", "ldq", "ldg"}, sizes.ldc)
         .Default(0);
   }
+  /// Error: names the first element of c that the launch left as it was.
+  Error checkWritten(const Memory &memory, uint64_t output,
+                     const LaunchSizes &sizes) const {
+    Expected<NumberFormat> format =
+        NumberFormat::parse(launchDescription.output);
+    if (!format)
+      return format.takeError();
+    uint64_t element = format->bits / 8;
+    for (int64_t row = 0; output && row < sizes.m; ++row) {
+      uint64_t begin = uint64_t(row) * uint64_t(sizes.ldc) * element;
+      uint64_t end = begin + uint64_t(sizes.n) * element;
+      uint64_t at = memory.firstUninitialized(output, begin, end);
+      if (at != end)
+        return createStringError(inconvertibleErrorCode(),
+                                 "c was not written: row " + Twine(row) +
+                                     ", feature " +
+                                     Twine((at - begin) / element));
+    }
+    return Error::success();
+  }
   /// The device address of a buffer's data; 0 if the kernel gets none.
   uint64_t map(BufferSlot slot, Memory &memory) {
     MutableArrayRef<uint8_t> image = images[unsigned(slot)];
+    addresses[unsigned(slot)] = 0;
     if (image.empty())
       return 0;
     uint64_t address = memory.addExternal(
@@ -112,10 +162,14 @@ private:
       isResult |= slot == BufferSlot::Scales || slot == BufferSlot::ZeroPoints;
     if (!isResult)
       memory.setReadOnly(address);
+    addresses[unsigned(slot)] = address;
     return address;
   }
 
   std::optional<Program> program;
+  std::optional<Report> report; ///< of the last launch
+  uint64_t launches = 0;        ///< of the loaded kernel
+  std::array<uint64_t, kNumBufferSlots> addresses = {}; ///< of the last launch
   LaunchDescription launchDescription;
   std::array<std::vector<uint8_t>, kNumBufferSlots> images;
 };

@@ -18,7 +18,9 @@
 #include "Artifacts.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace humming {
@@ -71,6 +73,11 @@ public:
                                llvm::MutableArrayRef<uint8_t> image) = 0;
   /// Launches the loaded kernel once and waits for its end.
   virtual llvm::Error launch(const LaunchSizes &sizes) = 0;
+  /// What the last launch did, per kernel and loop (docs/Emulator.md); nothing
+  /// where nobody counts.
+  virtual std::optional<llvm::json::Object> counters() const {
+    return std::nullopt;
+  }
 };
 
 /// The GPU. Error: no driver, no device.

@@ -48,6 +48,11 @@ struct RunTool {
       cl::desc("Zero-point convention of a GPTQ layer whose config does not "
                "say: v1 or v2"),
       cl::value_desc("v1|v2"), cl::cat(category)};
+  cl::opt<bool> countersFlag{
+      "counters",
+      cl::desc("Add what the last launch did to the line: instructions, bytes, "
+               "sectors, bank conflicts... (--on emulator)"),
+      cl::cat(category)};
 
   Expected<bool> run();
 
@@ -146,6 +151,9 @@ void RunTool::print(Executor &executor, const KernelArtifacts &kernel,
   if (report) {
     report->addTo(line);
     consumeError(std::move(failure));
+    if (countersFlag)
+      if (std::optional<json::Object> counts = executor.counters())
+        line["counters"] = std::move(*counts);
   } else {
     line["ok"] = false;
     line["detail"] = toString(std::move(failure));
@@ -335,6 +343,11 @@ Expected<bool> RunTool::run() {
   Expected<std::unique_ptr<Executor>> executor = createExecutor(on, *ordinal);
   if (!executor)
     return executor.takeError();
+
+  if (countersFlag && on != "emulator")
+    return makeError("--counters: expected --on emulator, which counts, got "
+                     "--on " +
+                     on);
 
   bool allOk = true;
   for (Shape shape : shapes)

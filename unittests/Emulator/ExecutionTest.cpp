@@ -389,6 +389,30 @@ TEST(Counters, SectorsAndBytes) {
   EXPECT_EQ(r.report.total.globalStoreBytes, 128u);
 }
 
+TEST(Counters, WgmmaAndBulkCopies) {
+  Outcome o = runKernel(testKernel("wgmma"), testKernel("wgmma").ptx, 0);
+  ASSERT_FALSE(o.faulted) << o.message;
+  const Counters &w = o.report.total;
+  ASSERT_GT(w.mmaIssues, 0u);
+  // Every operand byte is read in passes of 128 bytes, none twice.
+  EXPECT_EQ(w.bankConflicts, 0u);
+  EXPECT_GT(w.sharedWavefronts, 0u);
+  EXPECT_EQ(w.mmaPaddingFlops, 0u);
+  o = runKernel(testKernel("bulk"), testKernel("bulk").ptx, 0);
+  ASSERT_FALSE(o.faulted) << o.message;
+  const Counters &b = o.report.total;
+  EXPECT_EQ(b.bankConflicts, 0u);
+  EXPECT_EQ(b.bulkBytes, 8u * 512 + 512);
+  // Lines of 128 bytes: in, read by four warps, sums written and stored.
+  EXPECT_EQ(b.sharedWavefronts, 8u * 4 + 8 * 4 + 4 + 4);
+  EXPECT_GE(b.maxAsyncBytesInFlight, 512u);
+  // The loop that issues the loads has them in flight, not the store.
+  uint64_t most = 0;
+  for (const LoopReport &l : o.report.loops)
+    most = std::max(most, l.counters.maxAsyncBytesInFlight);
+  EXPECT_GE(most, 512u);
+}
+
 TEST(Counters, MmaAndLoops) {
   Outcome o = runKernel(testKernel("mma"), testKernel("mma").ptx, 0);
   ASSERT_FALSE(o.faulted) << o.message;

@@ -198,6 +198,26 @@ const Mutation mutations[] = {
      "wgmma.commit_group.sync.aligned;", 1,
      "st.shared.u32 [%r8], %r1;\n  wgmma.commit_group.sync.aligned;",
      F::AsyncInFlight},
+    // Remote stores.
+    {"remote", "the wait dropped", "@!%p2 bra WAIT;", 1, "", F::AsyncInFlight},
+    {"remote", "expects the bytes of the stores alone", "[%r6], 512;", 1,
+     "[%r6], 256;", Any},
+    {"remote", "expects more bytes than come", "[%r6], 512;", 1, "[%r6], 516;",
+     F::Deadlock},
+    {"remote", "stale phase bit", "and.b32 %r16, %r13, 1;", 1,
+     "mov.u32 %r16, 0;", Any},
+    {"remote", "overwrites the slot before it is read",
+     "barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n  "
+     "add.s32 %r13",
+     1, "add.s32 %r13", Any},
+    {"remote", "the counter is not set to zero", "st.shared.u32 [%r5], %r8;", 1,
+     "", F::Uninitialized},
+    {"remote", "stores complete on the own barrier",
+     "mapa.shared::cluster.u32 %r12, %r6, %r9;", 1, "mov.u32 %r12, %r6;",
+     F::Mbarrier},
+    {"remote", "no cluster barrier after the init",
+     "barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;", 1, "",
+     Any},
 };
 
 /// Replaces the nth occurrence; empty when there is none.
@@ -226,7 +246,7 @@ TEST_P(Right, PassesUnderAllSchedules) {
         << kernel.name << ", seed " << seed << ": wrong result";
   }
 }
-INSTANTIATE_TEST_SUITE_P(Mutation, Right, testing::Range(0u, 8u));
+INSTANTIATE_TEST_SUITE_P(Mutation, Right, testing::Range(0u, 9u));
 
 class Mutated : public testing::TestWithParam<unsigned> {};
 

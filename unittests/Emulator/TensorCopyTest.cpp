@@ -109,8 +109,8 @@ std::string launchCopy(Memory &memory, const ptx::TensorMap &x,
 
 TEST(TensorCopy, SwizzleBoundsAndStore) {
   constexpr unsigned Columns = 40, Rows = 12;
-  // Inside, past the right and lower edge, and before the upper left corner.
-  const int places[][2] = {{0, 0}, {20, 7}, {-5, -3}, {8, 4}};
+  // Inside, and past the right and lower edge.
+  const int places[][2] = {{0, 0}, {20, 7}, {36, 11}, {8, 4}};
   for (auto &[cx, cy] : places)
     for (uint64_t seed = 0; seed < 20; ++seed) {
       Memory memory;
@@ -134,6 +134,29 @@ TEST(TensorCopy, SwizzleBoundsAndStore) {
               << "row " << r << ", column " << c;
         }
     }
+}
+
+// What hardware answers with an illegal instruction.
+TEST(TensorCopy, CoordinatesThatHardwareRefuses) {
+  const struct {
+    int cx, cy;
+    const char *text;
+  } places[] = {
+      {5, 0,
+       "illegal-instruction: expected an innermost coordinate at a multiple of "
+       "16 bytes, got 5 elements of 4 bytes\n"},
+      {8, -3,
+       "illegal-instruction: expected no negative coordinate of a store, got "
+       "-3 in dimension 1\n"}};
+  for (auto &place : places) {
+    Memory memory;
+    uint64_t px = memory.addFilled("x", 4 * 40 * 12, 1),
+             py = memory.addFilled("y", 4 * 40 * 12, 0);
+    auto mx = map2d(px, 40, 12, ptx::TensorSwizzle::B128),
+         my = map2d(py, 40, 12, ptx::TensorSwizzle::B128);
+    std::string text = launchCopy(memory, mx, my, place.cx, place.cy, 0);
+    EXPECT_EQ(text.substr(0, StringRef(place.text).size()), place.text);
+  }
 }
 
 TEST(TensorCopy, WrongSwizzleGivesWrongResult) {

@@ -661,8 +661,8 @@ NEXT:
 
 const std::vector<TestKernel> &testKernels() {
   static const std::vector<TestKernel> kernels = {
-      makeReduce(),  makePipeline(), makeSplitK(), makeBulk(),
-      makeCluster(), makeWgmma(),    makeMma(),    makeNamed()};
+      makeReduce(), makePipeline(), makeSplitK(), makeBulk(),  makeCluster(),
+      makeWgmma(),  makeMma(),      makeNamed(),  makeRemote()};
   return kernels;
 }
 

@@ -27,9 +27,10 @@ struct TestKernel {
   std::vector<uint32_t> expected; ///< words of the result
 };
 
-/// reduce, pipeline, splitk, bulk, cluster, wgmma, mma, named.
+/// reduce, pipeline, splitk, bulk, cluster, wgmma, mma, named, remote.
 const std::vector<TestKernel> &testKernels();
 const TestKernel &testKernel(llvm::StringRef name);
+TestKernel makeRemote();
 
 struct Outcome {
   bool faulted = false;

@@ -83,7 +83,9 @@ inline void compareBits(const truth::Case &hardware, const void *computed,
   }
   unsigned blocks = 0;
   for (size_t b = 0; b < hardware.hashes.size(); ++b)
-    blocks += hardware.hashes[b] != mine.hashes[b];
+    if (hardware.hashes[b] != mine.hashes[b] && ++blocks <= 4)
+      text += "  results " + std::to_string(256 * b) + " to " +
+              std::to_string(256 * b + 255) + " differ\n";
   EXPECT_TRUE(wrong == 0 && blocks == 0)
       << hardware.name << ": " << wrong << " of " << slot
       << " stored results and " << blocks << " of " << hardware.hashes.size()

@@ -105,6 +105,9 @@ public:
   /// A buffer over the caller's bytes, which must outlive this object.
   uint64_t addExternal(llvm::StringRef name,
                        llvm::MutableArrayRef<uint8_t> bytes);
+  /// Makes \p size bytes from \p offset of the buffer at \p address count as
+  /// unwritten, whatever they hold.
+  void setUninitialized(uint64_t address, uint64_t offset, uint64_t size);
   /// Makes kernel writes to the buffer a fault.
   void setReadOnly(uint64_t address);
 
@@ -114,6 +117,9 @@ public:
   bool isFullyInitialized(uint64_t address) const;
   /// Offset of the first unwritten byte, or the size.
   uint64_t firstUninitialized(uint64_t address) const;
+  /// The same within [\p begin, \p end), or \p end.
+  uint64_t firstUninitialized(uint64_t address, uint64_t begin,
+                              uint64_t end) const;
   /// "name+offset" of an address, for messages.
   std::string describe(uint64_t address) const;
 
@@ -148,6 +154,7 @@ struct LaunchChecks {
 struct LaunchConfig {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {1, 1, 1};
+  /// {1, 1, 1} for a kernel with .reqnctapercluster: what that says.
   std::array<uint32_t, 3> cluster = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
   uint32_t sharedLimit = 232448; ///< static + dynamic; sm_90's 227 KiB
@@ -172,16 +179,18 @@ struct Counters {
   /// 1, 2, 4, 8, 16, 32.
   std::array<uint64_t, 6> globalLoadBytesByWidth = {};
   uint64_t sharedLoadBytes = 0, sharedStoreBytes = 0;
-  uint64_t sharedWavefronts = 0; ///< passes over the 32 banks
+  /// Passes over the 32 banks, of wgmma operands and bulk copies too.
+  uint64_t sharedWavefronts = 0;
   uint64_t sharedIdealWavefronts = 0;
   uint64_t bankConflicts = 0; ///< wavefronts - ideal wavefronts
   uint64_t asyncCopyBytes = 0, bulkBytes = 0;
-  uint64_t maxAsyncBytesInFlight = 0; ///< of one block
-  uint64_t mmaIssues = 0;             ///< mma.sync and wgmma warp instructions
-  uint64_t mmaFlops = 0;              ///< 2 * m * n * k each
+  /// Of one block: bytes of cp.async, bulk copies and st.async issued and not
+  /// landed (of stores: not read). Of a loop: after an issue in the loop.
+  uint64_t maxAsyncBytesInFlight = 0;
+  uint64_t mmaIssues = 0; ///< mma.sync and wgmma warp instructions
+  uint64_t mmaFlops = 0;  ///< 2 * m * n * k each
   /// The part of these that multiplied an all-zero column of B, that is, what
-  /// padded tokens cost (a zero column that is data counts as well). mma.sync
-  /// only.
+  /// padded tokens cost (a zero column that is data counts as well).
   uint64_t mmaPaddingFlops = 0;
   uint64_t barriers = 0, atomics = 0, divergentBranches = 0;
 

@@ -64,10 +64,17 @@ struct TensorMap {
 
   /// Checks every rule of cuTensorMapEncodeTiled.
   llvm::Error verify() const;
-  /// Elements of the box along one dimension: ceil(box / element stride).
+  /// Elements of the box along one dimension: ceil(box / element stride). With
+  /// interleave dimension 0 counts slices of 16 or 32 bytes and dimension
+  /// rank - 2 is not traversed, as observed on an H200.
   uint32_t boxCount(unsigned dimension) const;
-  /// Bytes that one box occupies in shared memory (what complete_tx counts).
+  /// Bytes that one box moves (what complete_tx counts).
   uint32_t boxBytes() const;
+  /// Bytes of one element of dimension 0: of the type, or of a slice.
+  uint32_t unitBytes() const;
+  /// Bytes from a row of the box to the next in shared memory. A row that is
+  /// narrower than the swizzle's span leaves the rest of the span as it is.
+  uint32_t rowPitch() const;
 };
 
 using TensorMapBytes = std::array<uint8_t, 128>;
@@ -76,6 +83,13 @@ using TensorMapBytes = std::array<uint8_t, 128>;
 llvm::Expected<TensorMapBytes> encodeTensorMap(const TensorMap &map);
 /// Error when the bytes are no tensor map made by encodeTensorMap.
 llvm::Expected<TensorMap> decodeTensorMap(llvm::ArrayRef<uint8_t> bytes);
+
+/// Checks what hardware demands of the start of a box: an innermost coordinate
+/// at a multiple of 16 bytes, and no negative coordinate of a store (an H200
+/// answers either with an illegal instruction). Error: says which.
+llvm::Error verifyTensorCoordinates(const TensorMap &map,
+                                    llvm::ArrayRef<int32_t> coords,
+                                    bool isStore);
 
 /// A run of consecutive bytes of one box copy: \p bytes (at most 16, never
 /// crossing a 16-byte line of shared memory) at \p sharedOffset from the box's
@@ -116,12 +130,13 @@ inline uint32_t swizzleAddress(TensorSwizzle swizzle, uint32_t address) {
   return address;
 }
 
-/// The byte pattern of out-of-bounds elements (repeated): 0, or the NaN of the
-/// element type (all ones, as the hardware writes).
+/// The byte pattern of out-of-bounds elements (repeated): 0, or 0x7FF7 in every
+/// half word, whatever the float type, as an H200 writes.
 uint64_t oobFill(const TensorMap &map);
 
-/// What a load does to the elements on the way, in place: F32Ftz and TF32Ftz
-/// flush subnormals, TF32 and TF32Ftz round to tf32. Other types pass through.
+/// What a load does to the elements on the way, in place: TF32 and TF32Ftz
+/// round to tf32. Other types pass through; so do the subnormals of the .ftz
+/// types, whose name concerns reductions (observed on an H200).
 /// \p bytes holds whole elements.
 void transformTensorElements(TensorElement type,
                              llvm::MutableArrayRef<uint8_t> bytes);
