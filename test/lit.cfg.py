@@ -8,7 +8,9 @@
 #   static      a HUMMING_STATIC build
 #   package     a development build, which installs a package and the plugin
 #
-# Substitutions: %python, %llvm_tools, %mlir_include, %cmake, %cxx, %cc, %humming_src,
+# Substitutions: %execute (runs what humming-opt lowered on the emulator:
+# `humming-opt %s --humming-compile=... | %execute %s`), %compile_and_execute
+# (humming-compile, whose kernel runs there too), %python, %llvm_tools, %mlir_include, %cmake, %cxx, %cc, %humming_src,
 # %humming_build, %shlibext.
 
 import ctypes
@@ -98,9 +100,20 @@ if config.humming_enable_compiler:
     if not config.humming_static:
         config.available_features.add("package")
 else:
-    config.excludes += ["Dialect", "Conversion", "Transforms", "Pipelines", "Fuzz", "CAPI", "Docs"]
+    config.excludes += ["Dialect", "Conversion", "Transforms", "Pipelines", "Execute", "Fuzz", "CAPI", "Docs"]
 
 config.substitutions += [
+    ("%execute", "humming-execute"),
+    (
+        "%compile_and_execute",
+        '"%s" "%s"'
+        % (
+            sys.executable,
+            os.path.join(
+                config.test_source_root, "Inputs", "compile_and_execute.py"
+            ),
+        ),
+    ),
     ("%python", '"%s"' % sys.executable),
     ("%mlir_include", config.mlir_include_dir),
     ("%llvm_tools", config.llvm_tools_dir),

@@ -9,6 +9,8 @@
 #ifndef HUMMING_LIB_COMPILER_CODEGEN_H
 #define HUMMING_LIB_COMPILER_CODEGEN_H
 
+#include "Humming/Runtime/LaunchDescription.h"
+#include "Humming/Target/KernelConfig.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -29,6 +31,14 @@ llvm::Error optimizeModule(llvm::Module &module, llvm::StringRef chip,
 /// that is caught and becomes an error.
 llvm::Expected<std::string> emitPtx(std::unique_ptr<llvm::Module> module,
                                     llvm::StringRef chip, int32_t ptxVersion);
+
+/// How to launch the kernel `name` of a module of stage 4. `sharedBytes` is the
+/// function's hquant.shared_memory.
+LaunchDescription describeMatmulLaunch(const MatmulProblem &problem,
+                                       const KernelConfig &config,
+                                       llvm::StringRef name,
+                                       llvm::StringRef chip, int32_t ptxVersion,
+                                       int64_t sharedBytes);
 
 } // namespace humming
 

@@ -362,10 +362,13 @@ LaunchDescription describeLaunch(const QuantizeProblem &problem,
   return launch;
 }
 
-LaunchDescription describeLaunch(const MatmulProblem &problem,
-                                 const KernelConfig &config, StringRef name,
-                                 StringRef chip, int32_t ptxVersion,
-                                 int64_t sharedBytes) {
+} // namespace
+
+LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
+                                                const KernelConfig &config,
+                                                StringRef name, StringRef chip,
+                                                int32_t ptxVersion,
+                                                int64_t sharedBytes) {
   LaunchDescription launch;
   launch.kernelName = name.str();
   launch.chip = chip.str();
@@ -408,8 +411,6 @@ LaunchDescription describeLaunch(const MatmulProblem &problem,
   launch.config = config.str();
   return launch;
 }
-
-} // namespace
 
 /// Stage 1 of a pack: codes of the weights' width.
 static OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
@@ -539,8 +540,8 @@ llvm::Expected<CompileResult> Compiler::compile(const MatmulProblem &given,
 
   auto describe = [&](const CompileResult &r, StringRef name, int32_t version,
                       int64_t sharedBytes) {
-    return describeLaunch(problem, r.config, name, options.chip, version,
-                          sharedBytes);
+    return describeMatmulLaunch(problem, r.config, name, options.chip, version,
+                                sharedBytes);
   };
   auto version = [&](const CompileResult &r) {
     return requiredPtxVersion(problem, r.config, **target);

@@ -240,10 +240,10 @@ struct AsyncEvent {
   uint32_t group = 0;      ///< BulkStore: bulk group of the lane
   bool sourceRead = false; ///< BulkStore: `data` holds the source
   std::vector<uint8_t> data;
-  int32_t reduce = -1; ///< BulkStore, SharedUpdate: AtomicOp, or -1
-  Ty ty = Ty::None;    ///< of the reduction
-  uint32_t lanes = 0;  ///< CopyArrive
-  uint32_t seq = 0;    ///< CopyArrive: copies before this number
+  int32_t reduce = -1;     ///< BulkStore, SharedUpdate: AtomicOp, or -1
+  Ty ty = Ty::None;        ///< of the reduction
+  uint32_t lanes = 0;      ///< CopyArrive
+  uint32_t seq = 0;        ///< CopyArrive: copies before this number
   bool asyncProxy = true;  ///< SharedUpdate: of the async proxy
   uint32_t clock = 0;      ///< SharedUpdate: of the issue, and what it was
   Clock known, proxyKnown; ///< ordered after
@@ -431,7 +431,7 @@ struct Worker {
   std::vector<PcCount> counts;
   std::vector<PcMemory> memory;
   std::vector<std::unique_ptr<Cluster>> resident;
-  uint64_t executed = 0; ///< warp instructions
+  uint64_t executed = 0;     ///< warp instructions
   uint64_t lastProgress = 0; ///< `executed` at the last visible progress
   uint64_t spins = 0;        ///< strong loads and failed polls since then
   unsigned style = 0;        ///< of scheduling, from the seed

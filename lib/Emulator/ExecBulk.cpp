@@ -94,6 +94,9 @@ static bool finishLoad(Cluster &cluster, AsyncEvent &e) {
       } else if (c.inBounds) {
         GlobalBuffer *buffer = w.launch->memory->find(c.global + at);
         std::memcpy(data, buffer->data + (c.global + at - buffer->base), n);
+        // A multicast reads once for all its blocks.
+        if (c.block == e.chunks.front().block)
+          buffer->countRead(c.global + at, n);
       } else {
         for (unsigned i = 0; i < n; i += 8)
           std::memcpy(data + i, &e.fill, std::min(8u, n - i));

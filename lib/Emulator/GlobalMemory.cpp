@@ -95,6 +95,25 @@ void Memory::setUninitialized(uint64_t address, uint64_t offset,
   std::fill_n(b->init.begin() + offset, std::min(size, b->size - offset), 0);
 }
 
+void Memory::countReads(uint64_t address) {
+  if (GlobalBuffer *b = implementation->at(address))
+    b->reads = std::make_unique<std::atomic<uint32_t>[]>((b->size + 3) / 4);
+}
+
+std::pair<double, double> Memory::readCounts(uint64_t address) const {
+  GlobalBuffer *b = implementation->at(address);
+  if (!b || !b->reads || b->size == 0)
+    return {0, 0};
+  double least = 1e300, most = 0;
+  for (uint64_t at = 0; at < b->size; at += 4) {
+    double times =
+        double(b->reads[at / 4]) / double(std::min<uint64_t>(4, b->size - at));
+    least = std::min(least, times);
+    most = std::max(most, times);
+  }
+  return {least, most};
+}
+
 void Memory::setReadOnly(uint64_t address) {
   if (GlobalBuffer *b = implementation->at(address))
     b->readOnly = true;
@@ -370,6 +389,7 @@ bool readGlobal(Warp &w, uint64_t address, unsigned size, unsigned lane,
       return false;
     }
   }
+  b->countRead(address, size);
   std::memcpy(data, p, size);
   return true;
 }

@@ -10,6 +10,8 @@
 #define HUMMING_LIB_EMULATOR_MEMORYIMPL_H
 
 #include "Humming/Emulator/Emulator.h"
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -45,6 +47,18 @@ struct GlobalBuffer {
   std::vector<uint8_t> owned;
   std::vector<uint8_t> init; ///< per byte; empty: everything is written
   bool readOnly = false;
+  /// Bytes read of each 4-byte word; null: not counted.
+  std::unique_ptr<std::atomic<uint32_t>[]> reads;
+  void countRead(uint64_t address, uint64_t bytes) {
+    if (!reads)
+      return;
+    uint64_t end = address - base + bytes;
+    for (uint64_t at = address - base; at < end;) {
+      uint64_t next = std::min((at / 4 + 1) * 4, end);
+      reads[at / 4].fetch_add(uint32_t(next - at), std::memory_order_relaxed);
+      at = next;
+    }
+  }
   using Page = std::array<GlobalCell, ShadowPageCells>;
   std::vector<std::unique_ptr<Page>> shadow;
   std::mutex lock; ///< of the shadow and init, with several workers

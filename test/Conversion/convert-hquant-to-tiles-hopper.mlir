@@ -5,8 +5,9 @@
 // RUN:   | FileCheck %s --check-prefix=TILES
 // RUN: humming-opt %s --pass-pipeline="builtin.module(humming-configure{chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1},convert-hquant-to-tiles,gpu.module(gpu.func(hquant-pipeline-copies)))" \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
-// RUN: humming-opt %s --humming-compile="chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" \
-// RUN:   | FileCheck %s --check-prefix=NVVM
+// RUN: humming-opt %s --humming-compile="chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" -o %t
+// RUN: FileCheck %s --check-prefix=NVVM --input-file=%t
+// RUN: %execute %s %t --config mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1
 
 func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<512x8xbf16>) -> tensor<?x512xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<512x8xbf16>) quant_type = <u4, scale = bf16, group = 128>

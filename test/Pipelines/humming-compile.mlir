@@ -1,5 +1,5 @@
 // Stage 1 to 4 for every chip, the contract of the stage checked after each pass. The
-// pipeline of that name gives the same.
+// pipeline of that name gives the same, and the kernel is right.
 //
 // DEFINE: %{chip} =
 // DEFINE: %{one} = hquant-verify-stage{stage=operator}
@@ -14,15 +14,15 @@
 // DEFINE: %{split} = humming-opt %s -o %t.split --humming-configure=chip=%{chip} --humming-lower-to-nvvm
 //
 // REDEFINE: %{chip} = sm_75
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && FileCheck %s --check-prefixes=CHECK,TURING --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,TURING --input-file=%t.passes
 // REDEFINE: %{chip} = sm_80
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
 // REDEFINE: %{chip} = sm_86
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
 // REDEFINE: %{chip} = sm_89
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
 // REDEFINE: %{chip} = sm_90
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
 
 // CHECK: module attributes {hquant.target = #nvvm.target<chip = "[[CHIP:sm_[0-9]+]]">}
 // CHECK: gpu.module @kernels [#nvvm.target<chip = "[[CHIP]]">]

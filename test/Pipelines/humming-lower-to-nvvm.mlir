@@ -1,4 +1,6 @@
-// RUN: humming-opt %s --hquant-verify-stage=stage=2 --humming-lower-to-nvvm --hquant-verify-stage=stage=4 | FileCheck %s
+// RUN: humming-opt %s --hquant-verify-stage=stage=2 --humming-lower-to-nvvm --hquant-verify-stage=stage=4 -o %t
+// RUN: FileCheck %s --input-file=%t
+// RUN: %execute %s %t
 // RUN: humming-opt %s --humming-lower-to-nvvm="verify-stages=false explain=true" 2>&1 | FileCheck %s --check-prefixes=CHECK,EXPLAIN
 
 // Stage 2 to 4. Two layers become two kernels of one module; what is around them stays.

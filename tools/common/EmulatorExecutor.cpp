@@ -79,9 +79,11 @@ public:
     config.dynamicSharedBytes = launchDescription.sharedBytes;
     config.threads = std::max(1u, std::thread::hardware_concurrency());
     config.seed = launches++;
+    uint64_t weights = addresses[unsigned(BufferSlot::Weights)];
+    memory.countReads(weights);
     uint64_t output = addresses[unsigned(BufferSlot::Output)];
     uint64_t workspace = addresses[unsigned(BufferSlot::Workspace)];
-    if (output)
+    if (output && launchDescription.isMatmul())
       memory.setUninitialized(output, 0, memory.bytes(output).size());
     if (workspace) {
       uint64_t counters =
@@ -96,7 +98,9 @@ public:
                                "schedule " + Twine(config.seed) + ": " +
                                    toString(done.takeError()));
     report.emplace(std::move(*done));
-    return checkWritten(memory, output, sizes);
+    weightReads = memory.readCounts(weights);
+    return launchDescription.isMatmul() ? checkWritten(memory, output, sizes)
+                                        : Error::success();
   }
 
   std::optional<json::Object> counters() const override {
@@ -105,6 +109,9 @@ public:
     json::Object object = report->toJSON();
     if (const LoopReport *main = report->mainLoop())
       object["main_loop"] = main->counters.toJSON();
+    // How often the kernel read a word of the packed weights.
+    object["weight_reads"] = json::Object{{"least", weightReads.first},
+                                          {"most", weightReads.second}};
     return object;
   }
 
@@ -167,8 +174,9 @@ private:
   }
 
   std::optional<Program> program;
-  std::optional<Report> report; ///< of the last launch
-  uint64_t launches = 0;        ///< of the loaded kernel
+  std::optional<Report> report;          ///< of the last launch
+  uint64_t launches = 0;                 ///< of the loaded kernel
+  std::pair<double, double> weightReads; ///< of the last launch
   std::array<uint64_t, kNumBufferSlots> addresses = {}; ///< of the last launch
   LaunchDescription launchDescription;
   std::array<std::vector<uint8_t>, kNumBufferSlots> images;

@@ -283,6 +283,10 @@ Error RunTool::cutLayer() {
 }
 
 Expected<bool> RunTool::run() {
+  if (countersFlag && on != "emulator")
+    return makeError("--counters: expected --on emulator, which counts, got "
+                     "--on " +
+                     on);
   Expected<SmallVector<int64_t>> tokens = problemFlags.tokens();
   if (!tokens)
     return tokens.takeError();
@@ -343,11 +347,6 @@ Expected<bool> RunTool::run() {
   Expected<std::unique_ptr<Executor>> executor = createExecutor(on, *ordinal);
   if (!executor)
     return executor.takeError();
-
-  if (countersFlag && on != "emulator")
-    return makeError("--counters: expected --on emulator, which counts, got "
-                     "--on " +
-                     on);
 
   bool allOk = true;
   for (Shape shape : shapes)

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace humming {
@@ -108,6 +109,10 @@ public:
   /// Makes \p size bytes from \p offset of the buffer at \p address count as
   /// unwritten, whatever they hold.
   void setUninitialized(uint64_t address, uint64_t offset, uint64_t size);
+  /// Counts from now on how often kernels read each word of the buffer.
+  void countReads(uint64_t address);
+  /// The least and the most times that a word of the buffer was read.
+  std::pair<double, double> readCounts(uint64_t address) const;
   /// Makes kernel writes to the buffer a fault.
   void setReadOnly(uint64_t address);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a set of problems for every chip by humming-compile; one line a kernel.
 
-    compile_chips.py [--assemble] [--chip sm_80]...
+    compile_chips.py [--assemble] [--execute] [--chip sm_80]...
 
 A line tells what FileCheck then compares:
 
@@ -9,13 +9,18 @@ A line tells what FileCheck then compares:
     mma m16n8k16, cp.async 16, local 0
 
 `local` counts accesses to local memory and stack slots in the PTX; with --assemble
-the kernel is assembled too, and what the assembler says of spills follows.
+the kernel is assembled too, and what the assembler says of spills follows; with
+--execute it runs on the emulator, for few tokens and a small shape.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Inputs"))
+import compile_and_execute
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]
 # (activations, group, zero points, M, bias)
@@ -42,6 +47,7 @@ def find(pattern, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--assemble", action="store_true")
+    parser.add_argument("--execute", action="store_true")
     parser.add_argument("--chip", action="append", choices=CHIPS + ["sm_90a"])
     args = parser.parse_args()
 
@@ -72,6 +78,8 @@ def main():
                     log,
                 )
                 facts.append("spills " + "/".join("+".join(s) for s in spills))
+            if args.execute:
+                compile_and_execute.execute(command[1:])
             print(
                 "%s %s group=%d zero-point=%s m=%d: %s"
                 % (chip, activation, group, zero_point, m, ", ".join(facts)),
