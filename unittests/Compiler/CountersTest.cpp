@@ -44,8 +44,9 @@ std::vector<Setting> settings() {
     const char *wide = turing ? "f16" : "bf16";
     for (int64_t m : {1, 16, 64}) {
       all.push_back({chip, {wide, "u4", wide, G::group(128)}, m});
-      all.push_back(
-          {chip, {"f16", "u4", "f16", G::group(64), ZeroPointKind::Integer}, m});
+      all.push_back({chip,
+                     {"f16", "u4", "f16", G::group(64), ZeroPointKind::Integer},
+                     m});
     }
     for (const char *weight : {"u2", "u3", "u5", "u6", "s8", "e2m1", "e4m3"})
       all.push_back({chip, {"f16", weight, "f16", G::group(128)}, 16});
@@ -124,13 +125,16 @@ TEST_P(Counted, NoConflictsOneReadWideLoads) {
   EXPECT_GE(wide, expected) << what;
 }
 
-std::string nameOf(const testing::TestParamInfo<Setting> &info) {
-  const Setting &s = info.param;
+std::string str(const Setting &s) {
   return std::string(s.chip) + "_" + s.format.weight + "_x_" +
          s.format.activation +
          (s.format.zeroPoint == ZeroPointKind::None ? "" : "_zp") + "_m" +
          std::to_string(s.m);
 }
-INSTANTIATE_TEST_SUITE_P(Chips, Counted, testing::ValuesIn(settings()), nameOf);
+void PrintTo(const Setting &s, std::ostream *os) { *os << str(s); }
+INSTANTIATE_TEST_SUITE_P(Chips, Counted, testing::ValuesIn(settings()),
+                         [](const testing::TestParamInfo<Setting> &info) {
+                           return str(info.param);
+                         });
 
 } // namespace
