@@ -87,6 +87,24 @@ TEST(FieldShapes, BlockScalesAndTailsOfTokens) {
                 chip, {1, 64, 127, 128, 129});
 }
 
+// HB-01, HB-12: a scale for each token and group of 128 (and 32) inputs, beside
+// weight groups of 32 and blocks of 128 x 128; random scales, so that a wrong
+// group is far outside of the bound.
+TEST(FieldShapes, ActivationScalesDifferFromGroupToGroup) {
+  for (const char *chip : {"sm_89", "sm_90a"}) {
+    for (int32_t group : {32, 128}) {
+      MatmulProblem problem =
+          problemOf("e4m3", "u4", "bf16", Granularity::group(32), 16, 128, 448);
+      problem.activationGroup = group;
+      expectRight(problem, chip, {1, 16, 17});
+    }
+    MatmulProblem problem = problemOf(
+        "e4m3", "e4m3", "f32", Granularity::block(128, 128), 64, 256, 384);
+    problem.activationGroup = 128;
+    expectRight(problem, chip, {1, 63, 65});
+  }
+}
+
 // HB-16: the stride of the scales is the group's, not 128; K is no multiple of
 // the group.
 TEST(FieldShapes, GroupsOfSixtyFourAndAnUnfilledLastGroup) {
