@@ -124,7 +124,12 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::Wgmma);
     break;
   }
-  if (config.copy == CopyKind::CpAsync)
+  if (config.copy == CopyKind::Bulk) {
+    features.push_back(PtxFeature::BulkCopy);
+    features.push_back(PtxFeature::MbarrierTryWait);
+    features.push_back(PtxFeature::SetMaxNReg);
+  }
+  if (config.copy != CopyKind::Sync)
     features.push_back(PtxFeature::CpAsync);
   if (problem.activation.isBF16())
     features.push_back(PtxFeature::Bf16Arithmetic);
@@ -373,12 +378,13 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.kernelName = name.str();
   launch.chip = chip.str();
   launch.ptxVersion = ptxVersion;
-  launch.blockThreads = config.numThreads();
+  launch.blockThreads = config.blockThreads();
   launch.sharedBytes = sharedBytes;
   launch.blockN = config.blockN;
   launch.blockM = config.blockM;
   launch.splitK = config.splitK;
   launch.earlyLaunch = config.early != 0;
+  launch.persistent = config.persistent != 0;
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();

@@ -11,6 +11,10 @@
 // the position of the tile is a function of the thread, so it leaves the K
 // loop: one add, two compares and the copy stay.
 //
+// Producer warps (hquant-specialize-warps) have few registers. They copy rows
+// that lie in shared memory as in global memory with one bulk copy each, and
+// swizzled rows with a loop that carries one address.
+//
 // Where the source promises less than 16 bytes (`granule`), a chunk is moved in
 // pieces of that size, each checked against the bounds by itself. cp.async
 // moves 4, 8 or 16 bytes; pieces of 2 go through registers.
@@ -170,6 +174,17 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     TileSource source = TileSource::of(op, adaptor);
     Value dest = destinationBase(lb, op, adaptor);
     bool async = op.getAsync() && source.granule >= 4;
+    if (op.getRing()) {
+      Value full = lb.offset(adaptor.getRing(), lb.shl(adaptor.getStage(), 4));
+      copyBulk(lb, tile, source, dest, full, op.getFirstThread());
+      rewriter.eraseOp(op);
+      return success();
+    }
+    if (op.getFirstThread() > 0) {
+      copyPanels(lb, tile, source, dest, op.getFirstThread());
+      rewriter.eraseOp(op);
+      return success();
+    }
     for (int64_t j = 0; j < tile.perThread(); ++j) {
       Chunk chunk = tile.chunk(lb, j);
       if (async)
@@ -180,6 +195,131 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     }
     rewriter.eraseOp(op);
     return success();
+  }
+
+  /// One bulk copy for each tile row, by a thread of its own, counted in bytes
+  /// by the barrier `full`. What is out of bounds is cleared by all threads.
+  static void copyBulk(LoweringBuilder &lb, const TileShape &tile,
+                       const TileSource &source, Value dest, Value full,
+                       int64_t firstThread) {
+    int64_t rowBytes = tile.cellBytes * tile.columns;
+    Value thread = lb.add(lb.threadId(), -firstThread);
+    Value columns = lb.select(
+        lb.ult(source.column, source.columnBound),
+        lb.umin(lb.sub(source.columnBound, source.column), lb.c(tile.columns)),
+        lb.c(0));
+    auto bytesOf = [&](Value row) {
+      Value inside = lb.ult(lb.add(source.row, row), source.rowBound);
+      return lb.mul(lb.select(inside, columns, lb.c(0)), tile.cellBytes);
+    };
+    lb.when(lb.ult(thread, tile.rows), [&] {
+      Value bytes = bytesOf(thread);
+      lb.when(lb.ult(lb.c(0), bytes), [&] {
+        Value line = lb.mul(lb.zext64(lb.add(source.row, thread)),
+                            lb.zext64(source.stride));
+        Value from = lb.offset(
+            source.pointer,
+            lb.mul(lb.add(line, lb.zext64(source.column)), tile.cellBytes));
+        Value to = lb.offset(dest, lb.mul(thread, rowBytes));
+        NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full, bytes,
+                                         NVVM::MemScopeKind::CTA);
+        bulkCopy(lb, to, from, bytes, full);
+      });
+    });
+    // The warp must be whole again where the branch below has a barrier.
+    NVVM::SyncWarpOp::create(lb.b, lb.loc, lb.c(-1));
+    Value isWhole =
+        lb.and_(lb.eq(columns, lb.c(tile.columns)),
+                lb.ult(lb.add(source.row, tile.rows - 1), source.rowBound));
+    lb.when(lb.xor_(isWhole, lb.constant(lb.b.getI1Type(), 1)), [&] {
+      auto rows =
+          scf::ForOp::create(lb.b, lb.loc, lb.c(0), lb.c(tile.rows), lb.c(1));
+      {
+        OpBuilder::InsertionGuard guard(lb.b);
+        lb.b.setInsertionPointToStart(rows.getBody());
+        Value row = rows.getInductionVar();
+        Value begin = lb.add(bytesOf(row), lb.shl(thread, 4));
+        auto chunks = scf::ForOp::create(lb.b, lb.loc, begin, lb.c(rowBytes),
+                                         lb.c(16 * tile.threads));
+        lb.b.setInsertionPointToStart(chunks.getBody());
+        Value at = lb.add(lb.mul(row, rowBytes), chunks.getInductionVar());
+        lb.store(lb.pack(SmallVector<Value>(4, lb.c(0))), lb.offset(dest, at),
+                 16);
+      }
+      // Before the arrival of the first thread, which covers these stores, and
+      // before the bulk copies of the next round.
+      NVVM::FenceProxyOp::create(
+          lb.b, lb.loc,
+          NVVM::ProxyKindAttr::get(lb.b.getContext(),
+                                   NVVM::ProxyKind::async_shared),
+          NVVM::SharedSpaceAttr::get(lb.b.getContext(),
+                                     NVVM::SharedSpace::shared_cta));
+      lb.barrier(BarrierOfProducers, tile.threads);
+    });
+  }
+
+  /// The form that PTX 8.0 has: to .shared::cluster, where addresses of the
+  /// block's own memory mean the same. The op of NVVM gives the form of
+  /// PTX 8.6.
+  static void bulkCopy(LoweringBuilder &lb, Value to, Value from, Value bytes,
+                       Value full) {
+    LLVM::InlineAsmOp::create(
+        lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()),
+        ValueRange{to, from, bytes, full},
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[$0], [$1], $2, [$3];",
+        "r,l,r,r,~{memory}", /*has_side_effects=*/true,
+        /*is_align_stack=*/false, LLVM::TailCallKind::None,
+        LLVM::AsmDialectAttr::get(lb.b.getContext(), LLVM::AsmDialect::AD_ATT),
+        ArrayAttr());
+  }
+
+  /// Swizzled rows, in panels of up to 256 bytes: threads / 16 (or / 8) rows at
+  /// a time, a multiple of 8, so that a thread keeps its column.
+  static void copyPanels(LoweringBuilder &lb, const TileShape &tile,
+                         const TileSource &source, Value dest,
+                         int64_t firstThread) {
+    int64_t chunks = tile.chunksPerRow();
+    int64_t wide = chunks % 16 == 0 ? 16 : 8;
+    int64_t rowsAtOnce = tile.threads / wide;
+    Value thread = lb.add(lb.threadId(), -firstThread);
+    Value piece = lb.rem(thread, wide), firstRow = lb.div(thread, wide);
+    Value lineBytes = lb.mul(lb.zext64(source.stride), tile.cellBytes);
+    Value row = lb.add(source.row, firstRow);
+    Value line =
+        lb.offset(lb.offset(source.pointer, lb.mul(lb.zext64(row), lineBytes)),
+                  lb.mul(lb.zext64(source.column), tile.cellBytes));
+    // 128-byte panels of the destination, and the chunk within one.
+    Value panel = lb.mul(lb.lshr(piece, 3), tile.rows * 128);
+    Value column = lb.xor_(lb.and_(piece, 7), lb.and_(firstRow, 7));
+    Value target = lb.offset(
+        dest, lb.add(lb.add(panel, lb.shl(firstRow, 7)), lb.shl(column, 4)));
+    Value step = lb.mul(lineBytes, rowsAtOnce);
+    for (int64_t first = 0; first < chunks; first += wide) {
+      // A chunk is 16 / cellBytes cells, wholly in or out of bounds.
+      Value cell = lb.mul(lb.add(piece, first), 16 / tile.cellBytes);
+      Value inColumns = lb.ult(lb.add(source.column, cell), source.columnBound);
+      Value from = lb.offset(line, lb.zext64(lb.shl(lb.add(piece, first), 4)));
+      Value to = lb.offset(target, first / 8 * tile.rows * 128);
+      auto loop = scf::ForOp::create(lb.b, lb.loc, lb.c(0), lb.c(tile.rows),
+                                     lb.c(rowsAtOnce), ValueRange{from});
+      OpBuilder::InsertionGuard guard(lb.b);
+      lb.b.setInsertionPointToStart(loop.getBody());
+      Value at = loop.getInductionVar();
+      auto copy = [&] {
+        Value inRows = lb.ult(lb.add(row, at), source.rowBound);
+        Value size = lb.select(lb.and_(inRows, inColumns), lb.c(16), lb.c(0));
+        NVVM::CpAsyncOp::create(lb.b, lb.loc, lb.offset(to, lb.shl(at, 7)),
+                                loop.getRegionIterArg(0), 16,
+                                NVVM::LoadCacheModifierKind::CG, size);
+      };
+      if (tile.rows % rowsAtOnce == 0)
+        copy();
+      else
+        lb.when(lb.ult(lb.add(firstRow, at), tile.rows), copy);
+      scf::YieldOp::create(lb.b, lb.loc,
+                           lb.offset(loop.getRegionIterArg(0), step));
+    }
   }
 
   /// Pieces out of bounds are copied with a source size of zero: no read, and

@@ -375,8 +375,13 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
   matchAndRewrite(StoreTileOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
-    lb.barrier();
+    if (!op.getDirect())
+      lb.barrier();
     auto body = [&] {
+      if (op.getDirect()) {
+        writeDirect(lb, op, adaptor);
+        return;
+      }
       putToScratch(lb, op, adaptor);
       lb.barrier();
       writeOut(lb, op, adaptor);
@@ -422,6 +427,69 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                                          2 * (unitRows * u + 8 * (v / 2))),
                      2);
           }
+    };
+    if (op.getLanes() == op.getThreads())
+      emit();
+    else
+      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
+  }
+
+  /// Every warp rounds and stores its own part. An 8x8 block of features by
+  /// tokens, a pair of tokens a lane, is transposed to a pair of features a
+  /// lane (movmatrix): four lanes write 16 bytes of a token's row.
+  static void writeDirect(LoweringBuilder &lb, StoreTileOp op,
+                          OneToNOpAdaptor adaptor) {
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    Type element = op.getFormat().getFormat().isF16()
+                       ? Type(lb.b.getF16Type())
+                       : Type(lb.b.getBF16Type());
+    ValueRange values = adaptor.getAccumulators();
+    auto transposed = [&](size_t at) {
+      Value pair = lb.pack(
+          {LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at]),
+           LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at + 1])});
+      return LLVM::InlineAsmOp::create(
+                 lb.b, lb.loc, lb.i32(), lb.bitcast(pair, lb.i32()),
+                 "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
+                 /*has_side_effects=*/true, /*is_align_stack=*/false,
+                 LLVM::TailCallKind::None,
+                 LLVM::AsmDialectAttr::get(lb.b.getContext(),
+                                           LLVM::AsmDialect::AD_ATT),
+                 ArrayAttr())
+          .getResult(0);
+    };
+    auto emit = [&] {
+      Value lane = lb.laneId();
+      Value row =
+          lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
+                 lb.lshr(lane, 2));
+      Value column = lb.add(
+          lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
+          lb.shl(lb.and_(lane, 3), 1));
+      Value stride = lb.zext64(adaptor.getStride().front());
+      Value base = lb.offset(
+          adaptor.getDest().front(),
+          lb.shl(lb.add(lb.mul(lb.zext64(row), stride), lb.zext64(column)), 1));
+      Value eightRows = lb.shl(stride, 4);
+      int64_t unitRows = 16 * int64_t(op.getUnitStride());
+      size_t next = 0;
+      for (int64_t u = 0; u < type.getDimSize(0); ++u) {
+        Value inLow = lb.ult(lb.add(column, unitRows * u),
+                             adaptor.getColumnBound().front());
+        Value inHigh = lb.ult(lb.add(column, unitRows * u + 8),
+                              adaptor.getColumnBound().front());
+        Value line = lb.offset(base, 2 * unitRows * u);
+        for (int64_t t = 0; t < type.getDimSize(1); ++t, next += 4) {
+          // Lanes of the warp take part in both, whatever they store.
+          Value low = transposed(next), high = transposed(next + 2);
+          Value inRow =
+              lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
+          lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
+          lb.when(lb.and_(inRow, inHigh),
+                  [&] { lb.store(high, lb.offset(line, 16), 4); });
+          line = lb.offset(line, eightRows);
+        }
+      }
     };
     if (op.getLanes() == op.getThreads())
       emit();

@@ -17,6 +17,7 @@
 
 #include "Humming/Conversion/Passes.h"
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "LoweringBuilder.h"
 #include "LoweringPatterns.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -121,7 +122,8 @@ struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
   LogicalResult
   matchAndRewrite(gpu::BarrierOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::Barrier0Op>(op);
+    LoweringBuilder{rewriter, op.getLoc()}.barrier();
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -148,7 +150,8 @@ struct ConvertHQuantToNVVMPass
       if (failed(convertFunction(kernel)))
         return signalPassFailure();
     if (failed(lowerOps(module)) || failed(lowerControlFlow(module)))
-      signalPassFailure();
+      return signalPassFailure();
+    formLop3(module);
   }
 
   LogicalResult createSharedArray(gpu::GPUModuleOp module) {
@@ -221,6 +224,8 @@ struct ConvertHQuantToNVVMPass
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                         builder.getI32IntegerAttr(1));
     }
+    if (Attribute consumers = kernel->getAttr(kConsumersAttr))
+      function->setAttr(kConsumersAttr, consumers);
     for (auto [i, type] : llvm::enumerate(kernel.getFunctionType().getInputs()))
       if (isa<LLVM::LLVMPointerType>(type))
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -293,6 +298,50 @@ struct ConvertHQuantToNVVMPass
     return success();
   }
 
+  /// `(x & mask) | magic` and `(x & mask) ^ magic` with two constants, the
+  /// heart of most dequantizations, in one instruction. From two instructions
+  /// ptxas (13.0) makes two, each with an immediate; of this one it keeps a
+  /// constant in a register.
+  static void formLop3(gpu::GPUModuleOp module) {
+    auto constantOf = [](Value v) {
+      auto op = v.getDefiningOp<LLVM::ConstantOp>();
+      return op && isa<IntegerAttr>(op.getValue()) ? v : Value();
+    };
+    SmallVector<Operation *> work;
+    module.walk([&](Operation *op) {
+      if (isa<LLVM::OrOp, LLVM::XOrOp>(op) &&
+          op->getResult(0).getType().isInteger(32))
+        work.push_back(op);
+    });
+    for (Operation *op : work) {
+      for (unsigned i : {0u, 1u}) {
+        auto masked = op->getOperand(i).getDefiningOp<LLVM::AndOp>();
+        Value magic = constantOf(op->getOperand(1 - i));
+        if (!masked || !masked->hasOneUse() || !magic)
+          continue;
+        Value mask = constantOf(masked.getRhs());
+        if (!mask)
+          continue;
+        OpBuilder builder(op);
+        // The table of (a & b) | c or (a & b) ^ c.
+        StringRef table = isa<LLVM::OrOp>(op) ? "0xEA" : "0x6A";
+        auto lop3 = LLVM::InlineAsmOp::create(
+            builder, op->getLoc(), builder.getI32Type(),
+            ValueRange{masked.getLhs(), mask, magic},
+            ("lop3.b32 $0, $1, $2, $3, " + table + ";").str(), "=r,r,n,n",
+            /*has_side_effects=*/false, /*is_align_stack=*/false,
+            LLVM::TailCallKind::None,
+            LLVM::AsmDialectAttr::get(builder.getContext(),
+                                      LLVM::AsmDialect::AD_ATT),
+            ArrayAttr());
+        op->getResult(0).replaceAllUsesWith(lop3.getResult(0));
+        op->erase();
+        masked->erase();
+        break;
+      }
+    }
+  }
+
   LogicalResult lowerControlFlow(gpu::GPUModuleOp module) {
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
@@ -316,6 +365,7 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
                                            RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   populateCopyLoweringPatterns(converter, patterns);
+  populateRingLoweringPatterns(converter, patterns);
   populateFragmentLoweringPatterns(converter, patterns);
   populateLayoutLoweringPatterns(converter, patterns);
   populateWarpgroupLoweringPatterns(converter, patterns);

@@ -134,7 +134,18 @@ public:
 private:
   void createFunction(StringRef name);
   void createCoordinates();
+  void createTiles();
   Value createLoop();
+  Value blockIndex(gpu::Dimension dimension) {
+    return arith::IndexCastOp::create(
+        builder, loc, builder.getI32Type(),
+        gpu::BlockIdOp::create(builder, loc, dimension));
+  }
+  Value gridSize(gpu::Dimension dimension) {
+    return arith::IndexCastOp::create(
+        builder, loc, builder.getI32Type(),
+        gpu::GridDimOp::create(builder, loc, dimension));
+  }
   void createCopies(Value trip);
   void createSlabs(Value trip, ValueRange init, SmallVectorImpl<Value> &result);
   Value loadTokenScales(Value slab, int64_t part, int64_t parts);
@@ -190,6 +201,13 @@ private:
   /// each has one unit of every strip.
   bool usesWarpgroups() const { return config.mma == MmaKind::Wgmma; }
   int64_t unitStride() const { return usesWarpgroups() ? 4 : 1; }
+  /// Large tiles of accumulators go out without a way through shared memory.
+  bool storesDirectly() const {
+    return humming::storesDirectly(problem, config);
+  }
+  /// Steps of wgmma that may be in flight while the next one is dequantized:
+  /// those of few tokens are shorter than a dequantization.
+  int64_t stepsInFlight() const { return config.warpM <= 64 ? 3 : 1; }
   bool grouped() const { return config.scale != ScalePlacement::Epilogue; }
   bool hasZeroPoints() const {
     return quant().zeroPoint != ZeroPointKind::None;
@@ -272,7 +290,19 @@ gpu::GPUFuncOp TileProgram::build(StringRef name) {
           : accumulatorType;
   createFunction(name);
   createCoordinates();
-  createEpilogue(createLoop());
+  if (!config.persistent) {
+    firstStrip = ib.mul(blockIndex(gpu::Dimension::x), strips());
+    firstToken = ib.mul(blockIndex(gpu::Dimension::y), config.blockM);
+  }
+  // Weights, scales and zero points do not depend on the kernel before.
+  if (config.early) {
+    GridStartOp::create(builder, loc);
+    GridWaitOp::create(builder, loc);
+  }
+  if (config.persistent)
+    createTiles();
+  else
+    createEpilogue(createLoop());
   gpu::ReturnOp::create(builder, loc);
   return function;
 }
@@ -286,8 +316,9 @@ void TileProgram::createFunction(StringRef name) {
   for (int i = ArgGlobalScales; i < NumArguments; ++i)
     arguments[i] = pointer;
 
-  int64_t scratchBytes = int64_t(config.blockN) * config.blockM * 4 *
-                         std::max(1, config.warpsK - 1);
+  // At least what the verifiers of its users and an address need.
+  int64_t scratchBytes =
+      std::max<int64_t>(layoutSharedMemory(problem, config).epilogueBytes, 128);
   SmallVector<Type> buffers = {
       workgroupBytes(int64_t(config.blockM) * config.blockK *
                      problem.activation.bits / 8),
@@ -331,12 +362,9 @@ void TileProgram::createFunction(StringRef name) {
 
 void TileProgram::createCoordinates() {
   Type i32 = builder.getI32Type();
-  auto id = [&](auto tag, gpu::Dimension dim) -> Value {
-    using Op = decltype(tag);
-    return arith::IndexCastOp::create(builder, loc, i32,
-                                      Op::create(builder, loc, dim));
-  };
-  Value thread = id(gpu::ThreadIdOp(), gpu::Dimension::x);
+  Value thread = arith::IndexCastOp::create(
+      builder, loc, i32,
+      gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
   Value warp = ib.div(thread, 32);
   Value warpN = ib.rem(warp, config.warpsN());
   warpUnit = usesWarpgroups() ? ib.add(ib.mul(ib.div(warpN, 4), 4 * units()),
@@ -348,8 +376,6 @@ void TileProgram::createCoordinates() {
                  ? ib.constant(0)
                  : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
 
-  firstStrip = ib.mul(id(gpu::BlockIdOp(), gpu::Dimension::x), strips());
-  firstToken = ib.mul(id(gpu::BlockIdOp(), gpu::Dimension::y), config.blockM);
   numStrips = ib.ceilDiv(arg(ArgN), kStrip);
   numSlabs = ib.ceilDiv(arg(ArgK), kSlab);
   numGroups = group() == 0 ? ib.constant(1)
@@ -365,10 +391,10 @@ void TileProgram::createCoordinates() {
   }
   // Split z takes trips [z * share, (z + 1) * share); the last ones may be
   // empty.
-  Value splits = id(gpu::GridDimOp(), gpu::Dimension::z);
+  Value splits = gridSize(gpu::Dimension::z);
   Value share = arith::CeilDivUIOp::create(builder, loc, trips, splits);
-  Value begin = arith::MulIOp::create(
-      builder, loc, id(gpu::BlockIdOp(), gpu::Dimension::z), share);
+  Value begin =
+      arith::MulIOp::create(builder, loc, blockIndex(gpu::Dimension::z), share);
   firstTrip = ib.min(begin, trips);
   lastTrip = ib.min(ib.add(begin, share), trips);
   slabBound = ib.min(ib.mul(lastTrip, slabs()), numSlabs);
@@ -379,12 +405,12 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
                        Value rowBound, Value columnBound, Value stride,
                        Value dest, int64_t cellBytes, int64_t rows,
                        int64_t columns, int64_t granule, bool swizzle) {
-  CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
-                     columnBound, stride, dest, /*stage=*/Value(), cellBytes,
-                     rows, columns, granule, config.numThreads(), swizzle,
-                     /*async=*/false,
-                     /*independent=*/source != ArgX &&
-                         source != ArgActivationScales);
+  CopyTileOp::create(
+      builder, loc, arg(source), row, column, rowBound, columnBound, stride,
+      dest, /*stage=*/Value(),
+      /*ring=*/Value(), cellBytes, rows, columns, granule, config.numThreads(),
+      /*first_thread=*/0, swizzle, /*async=*/false,
+      /*independent=*/source != ArgX && source != ArgActivationScales);
 }
 
 void TileProgram::createCopies(Value trip) {
@@ -552,7 +578,7 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
         // reads them, and overwrites them (seen as wrong results on an H200).
         bool lastOfTrip = j + 1 == slabsOfWarp() && s + 1 == steps;
         c = WarpgroupWaitOp::create(builder, loc, sumType, c,
-                                    lastOfTrip ? 0 : 1);
+                                    lastOfTrip ? 0 : stepsInFlight());
       }
       return c;
     };
@@ -605,12 +631,32 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
   result.push_back(accumulators);
 }
 
+/// Tiles b, b + B, b + 2 B, ... for block b of B, features first: blocks that
+/// run at one time share activations.
+void TileProgram::createTiles() {
+  Value gridX = gridSize(gpu::Dimension::x),
+        gridY = gridSize(gpu::Dimension::y);
+  Value block =
+      ib.add(blockIndex(gpu::Dimension::x),
+             Value(arith::MulIOp::create(
+                 builder, loc, blockIndex(gpu::Dimension::y), gridX)));
+  Value blocks = arith::MulIOp::create(builder, loc, gridX, gridY);
+  Value columns = ib.ceilDiv(arg(ArgN), config.blockN);
+  Value tiles = arith::MulIOp::create(builder, loc, columns,
+                                      ib.ceilDiv(arg(ArgM), config.blockM));
+  auto loop = scf::ForOp::create(builder, loc, block, tiles, blocks);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value tile = loop.getInductionVar();
+  firstStrip = ib.mul(
+      Value(arith::RemUIOp::create(builder, loc, tile, columns)), strips());
+  firstToken =
+      ib.mul(Value(arith::DivUIOp::create(builder, loc, tile, columns)),
+             config.blockM);
+  createEpilogue(createLoop());
+  builder.setInsertionPointAfter(loop);
+}
+
 Value TileProgram::createLoop() {
-  // Weights, scales and zero points do not depend on the kernel before.
-  if (config.early) {
-    GridStartOp::create(builder, loc);
-    GridWaitOp::create(builder, loc);
-  }
   VectorType type =
       grouped() || hasPartialSums(problem, config) ? accumulatorType : sumType;
   Value init =
@@ -679,11 +725,12 @@ void TileProgram::createEpilogue(Value accumulators) {
     accumulators = AddRowsOp::create(
         builder, loc, accumulatorType, accumulators, arg(ArgBias), feature,
         arg(ArgN), format(problem.output), unitStride());
-  StoreTileOp::create(
-      builder, loc, accumulators, arg(ArgC), firstToken, firstFeature,
-      arg(ArgM), arg(ArgN), arg(ArgLdc), warpFeature, warpToken, scratch,
-      isLast, format(problem.output), config.blockM, config.blockN,
-      2 * problem.nDivisor, threadsOfK(), config.numThreads(), unitStride());
+  StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
+                      firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
+                      warpFeature, warpToken, scratch, isLast,
+                      format(problem.output), config.blockM, config.blockN,
+                      2 * problem.nDivisor, threadsOfK(), config.numThreads(),
+                      unitStride(), storesDirectly());
 }
 
 } // namespace

@@ -24,6 +24,11 @@
 
 namespace humming {
 
+/// Of a kernel with producer warps: the number of its other threads.
+constexpr llvm::StringLiteral kConsumersAttr = "hquant.consumers";
+/// Barriers of a part of the block; barrier 0 is the whole block's.
+enum NamedBarrier { BarrierOfConsumers = 1, BarrierOfProducers = 2 };
+
 /// Short spellings; see the head of the file.
 struct LoweringBuilder {
   mlir::OpBuilder &b;
@@ -167,7 +172,25 @@ struct LoweringBuilder {
 
   Value threadId() { return mlir::NVVM::ThreadIdXOp::create(b, loc, i32()); }
   Value laneId() { return and_(threadId(), 31); }
-  void barrier() { mlir::NVVM::Barrier0Op::create(b, loc); }
+  /// Of the whole block, or of its consumers where it has producer warps.
+  void barrier() {
+    auto function = llvm::dyn_cast_or_null<mlir::LLVM::LLVMFuncOp>(
+        b.getInsertionBlock()->getParentOp());
+    for (mlir::Operation *op = b.getInsertionBlock()->getParentOp();
+         op && !function; op = op->getParentOp())
+      function = llvm::dyn_cast<mlir::LLVM::LLVMFuncOp>(op);
+    auto consumers =
+        function ? function->getAttrOfType<mlir::IntegerAttr>(kConsumersAttr)
+                 : mlir::IntegerAttr();
+    if (consumers)
+      barrier(BarrierOfConsumers, consumers.getInt());
+    else
+      mlir::NVVM::Barrier0Op::create(b, loc);
+  }
+  void barrier(NamedBarrier id, int64_t threads) {
+    mlir::NVVM::BarrierOp::create(b, loc, mlir::TypeRange(), c(id), c(threads),
+                                  {}, Value());
+  }
   /// Orders memory accesses of this thread before and after it, device-wide.
   void fence() {
     mlir::LLVM::FenceOp::create(b, loc, mlir::LLVM::AtomicOrdering::acq_rel,

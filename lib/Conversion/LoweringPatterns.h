@@ -20,6 +20,9 @@ void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
 /// scale_accumulate, accumulate, and the vector ops that take fragments apart.
 void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
+/// ring_init, ring_acquire, ring_commit, ring_wait, ring_release.
+void populateRingLoweringPatterns(const mlir::TypeConverter &converter,
+                                  mlir::RewritePatternSet &patterns);
 /// pack_unit, gather_row.
 void populateLayoutLoweringPatterns(const mlir::TypeConverter &converter,
                                     mlir::RewritePatternSet &patterns);

@@ -120,12 +120,17 @@ static uint32_t saturate(int64_t value) {
       std::min<int64_t>(value, std::numeric_limits<uint32_t>::max()));
 }
 
-LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n) const {
+LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n,
+                                                unsigned processors) const {
   if (m <= 0 || n <= 0)
     return {};
   if (isQuantize() || isGather())
     return {saturate((m + blockM - 1) / blockM),
             blockN == 0 ? 1 : saturate((n + blockN - 1) / blockN), 1};
+  if (persistent && processors > 0) {
+    int64_t tiles = (n + blockN - 1) / blockN * ((m + blockM - 1) / blockM);
+    return {uint32_t(std::min<int64_t>(tiles, processors)), 1, 1};
+  }
   return {saturate((n + blockN - 1) / blockN),
           saturate((m + blockM - 1) / blockM), uint32_t(splitK)};
 }
@@ -262,14 +267,14 @@ Error LaunchDescription::verify() const {
 
 bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
-    return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
-                    d.operation, d.activationGroup, d.activationScaleFormat,
-                    d.activationZeroPoint, d.accumulator, d.gate,
-                    d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
-                    d.earlyLaunch, d.activation, d.weight, d.weightLayout,
-                    d.columnPhase, d.scale, d.granularity, d.zeroPoint,
-                    d.globalScale, d.activationScale, d.table, d.output,
-                    d.hasBias, d.kDivisor, d.nDivisor, d.config, d.notes);
+    return std::tie(
+        d.kernelName, d.chip, d.ptxVersion, d.assembler, d.operation,
+        d.activationGroup, d.activationScaleFormat, d.activationZeroPoint,
+        d.accumulator, d.gate, d.blockThreads, d.sharedBytes, d.blockN,
+        d.blockM, d.splitK, d.earlyLaunch, d.persistent, d.activation, d.weight,
+        d.weightLayout, d.columnPhase, d.scale, d.granularity, d.zeroPoint,
+        d.globalScale, d.activationScale, d.table, d.output, d.hasBias,
+        d.kDivisor, d.nDivisor, d.config, d.notes);
   };
   return key(*this) == key(o);
 }
@@ -297,6 +302,7 @@ json::Value LaunchDescription::toJSON() const {
                       {"block_m", blockM},
                       {"split_k", splitK},
                       {"early_launch", earlyLaunch},
+                      {"persistent", persistent},
                       {"activation", activation},
                       {"weight", weight},
                       {"weight_layout", weightLayout},
@@ -453,6 +459,7 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("block_m", d.blockM);
   reader.read("split_k", d.splitK);
   reader.read("early_launch", d.earlyLaunch);
+  reader.read("persistent", d.persistent);
   reader.read("activation", d.activation);
   reader.read("weight", d.weight);
   reader.read("weight_layout", d.weightLayout);

@@ -384,8 +384,8 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
                       " and n = " + Twine(a.n),
                   Twine(a.workspaceBytes));
   }
-  LaunchDescription::Grid grid = d.grid(a.m, a.n);
   const DeviceInfo &info = owner->info();
+  LaunchDescription::Grid grid = d.grid(a.m, a.n, info.multiprocessors);
   if (grid.y > unsigned(info.maxGridY))
     return fail("m",
                 "at most " + Twine(int64_t(info.maxGridY) * d.blockM) +
@@ -405,7 +405,8 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
   if (a.m == 0)
     return Error::success();
   const LaunchDescription &d = launchDescription;
-  LaunchDescription::Grid grid = d.grid(a.m, a.n);
+  LaunchDescription::Grid grid =
+      d.grid(a.m, a.n, owner->info().multiprocessors);
   DenseArguments copy = a;
   void *parameters[] = {&copy.x,
                         &copy.w,

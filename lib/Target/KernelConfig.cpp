@@ -163,7 +163,8 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
   return mma == o.mma && blockN == o.blockN && blockM == o.blockM &&
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
-         scale == o.scale && splitK == o.splitK && early == o.early;
+         scale == o.scale && splitK == o.splitK && early == o.early &&
+         persistent == o.persistent;
 }
 
 std::string KernelConfig::str() const {
@@ -175,6 +176,8 @@ std::string KernelConfig::str() const {
      << ",scale=" << stringify(scale) << ",split_k=" << splitK;
   if (early)
     os << ",early=" << early;
+  if (persistent)
+    os << ",persistent=" << persistent;
   return text;
 }
 
@@ -258,9 +261,10 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "an integer from 1 to 65536";
       parseInto({&config.stages});
     } else if (key == "copy") {
-      takes = "sync or cp.async";
-      ok = parseEnum<CopyKind>(value, {CopyKind::Sync, CopyKind::CpAsync},
-                               config.copy);
+      takes = "sync, cp.async or bulk";
+      ok = parseEnum<CopyKind>(
+          value, {CopyKind::Sync, CopyKind::CpAsync, CopyKind::Bulk},
+          config.copy);
     } else if (key == "scale") {
       takes = "operand, accumulator or epilogue";
       ok = parseEnum<ScalePlacement>(value,
@@ -275,10 +279,14 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.early = value == "1";
+    } else if (key == "persistent") {
+      takes = "0 or 1";
+      ok = value == "0" || value == "1";
+      config.persistent = value == "1";
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, early, got '" +
+          "stages, copy, scale, split_k, early, persistent, got '" +
           key + "'");
     }
     if (!ok)
@@ -306,6 +314,12 @@ bool humming::hasPartialSums(const MatmulProblem &problem,
                              const KernelConfig &config) {
   return config.scale == ScalePlacement::Accumulator ||
          problem.activationGroup != 0 || problem.accumulator.isF16();
+}
+
+bool humming::storesDirectly(const MatmulProblem &problem,
+                             const KernelConfig &config) {
+  return config.mma == MmaKind::Wgmma && config.copy == CopyKind::Bulk &&
+         problem.nDivisor >= 2;
 }
 
 SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
@@ -352,8 +366,15 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
   layout.stages = config.copy == CopyKind::Sync ? 2 : config.stages;
   layout.epilogueBytes =
       align(blockN * blockM * 4 * std::max(1, config.warpsK - 1));
-  layout.totalBytes =
-      std::max(layout.stageBytes * layout.stages, layout.epilogueBytes);
+  int64_t buffers = layout.stageBytes * layout.stages;
+  // A pair of 8-byte mbarriers a stage.
+  if (config.copy == CopyKind::Bulk)
+    buffers += align(16 * layout.stages);
+  // Results that go out from registers take no memory. The sum over warps along
+  // K and over blocks does.
+  if (storesDirectly(problem, config) && config.warpsK == 1)
+    layout.epilogueBytes = config.splitK > 1 ? alignment : 0;
+  layout.totalBytes = std::max(buffers, layout.epilogueBytes);
   return layout;
 }
 
@@ -392,6 +413,28 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
       units * columns >= 16 && config.blockK / 64 / config.warpsK >= 4)
     extra += 36;
   return extra;
+}
+
+std::optional<RegisterSplit> humming::splitRegisters(const KernelConfig &config,
+                                                     int32_t registersPerSM) {
+  int32_t consumers = config.numThreads();
+  if (config.copy != CopyKind::Bulk || consumers % 128 != 0)
+    return std::nullopt;
+  // Registers are handed out eight at a time.
+  int32_t even = registersPerSM / config.blockThreads() / 8 * 8;
+  // Few accumulators do not need more than an even share.
+  int32_t accumulators = (config.warpN / 16) * (config.warpM / 8) * 4 *
+                         (config.scale == ScalePlacement::Accumulator ? 2 : 1);
+  if (even >= 255 || accumulators + 72 <= even)
+    return std::nullopt;
+  // What the copies of 128 threads need without spilling.
+  constexpr int32_t producer = 40;
+  // Only what the block was launched with is there to be shared: asking for
+  // more waits for ever.
+  int32_t consumer =
+      (even * config.blockThreads() - producer * config.producerThreads()) /
+      consumers / 8 * 8;
+  return RegisterSplit{producer, std::min(consumer, 240)};
 }
 
 int32_t humming::predictRegisters(const MatmulProblem &problem,

@@ -59,8 +59,13 @@
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
 //       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
-//       copy=cp.async and at least 3 stages
-//   L19 early=1 only on chips with griddepcontrol, with copy=cp.async
+//       copy=bulk or cp.async and at least 3 stages
+//   L19 early=1 only on chips with griddepcontrol, not with copy=sync
+//   L20 copy=bulk only where K comes in pieces of 16 bytes of activations
+//   L21 persistent=1 only with mma=wgmma and copy=bulk, without splits and
+//   warps
+//       along K, N even, early=0: nothing of a tile's epilogue touches shared
+//       memory, which holds the next tile
 //
 //===----------------------------------------------------------------------===//
 
@@ -344,7 +349,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
       }))
     return false;
   // At most 32 * 64 * 16 warps here: no overflow.
-  int64_t threads = c.numThreads();
+  int64_t threads = c.blockThreads();
   if (!verdict.require(8, threads >= 32 && threads <= 1024, [&] {
         return Text("32 to 1024 threads",
                     str(threads) + " (" + str(c.warpsN()) + " x " +
@@ -394,8 +399,13 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                                      stringify(c.scale).str());
                        }))
     return false;
-  if (!verdict.require(12, c.copy == CopyKind::Sync || target.hasCpAsync, [&] {
-        return Text("copy=sync on " + target.chip.str(),
+  bool hasCopy =
+      c.copy == CopyKind::Sync ||
+      (c.copy == CopyKind::Bulk ? target.hasBulkCopy : target.hasCpAsync);
+  if (!verdict.require(12, hasCopy, [&] {
+        return Text((target.hasCpAsync ? "copy=cp.async or sync on "
+                                       : "copy=sync on ") +
+                        target.chip.str(),
                     stringify(c.copy).str());
       }))
     return false;
@@ -427,9 +437,18 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   int32_t registers = predictRegisters(problem, c);
   // Registers are handed out eight at a time.
   int64_t blockRegisters = (registers + 7) / 8 * 8 * threads;
+  int64_t mostRegisters = 255;
+  if (auto split = splitRegisters(c, target.registersPerSM)) {
+    mostRegisters = split->consumer;
+    blockRegisters = split->consumer * c.numThreads() +
+                     split->producer * c.producerThreads();
+  }
   if (!verdict.require(
-          16, registers <= 255 && blockRegisters <= target.registersPerSM, [&] {
-            return Text("at most 255 registers a thread and " +
+          16,
+          registers <= mostRegisters && blockRegisters <= target.registersPerSM,
+          [&] {
+            return Text("at most " + str(mostRegisters) +
+                            " registers a thread and " +
                             str(target.registersPerSM) + " a block",
                         str(registers) + " a thread, " + str(blockRegisters) +
                             " a block");
@@ -449,17 +468,39 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         "early=" + str(c.early));
           }))
     return false;
+  int32_t pieceBytes = problem.kDivisor * problem.activation.bits / 8;
+  if (!verdict.require(20, c.copy != CopyKind::Bulk || pieceBytes >= 16, [&] {
+        return Text("copy=cp.async for K in pieces of less than 16 bytes of "
+                    "activations",
+                    "copy=bulk and pieces of " + str(pieceBytes));
+      }))
+    return false;
+  if (!verdict.require(
+          21,
+          c.persistent == 0 || (storesDirectly(problem, c) && c.splitK == 1 &&
+                                c.warpsK == 1 && c.early == 0),
+          [&] {
+            return Text("persistent=0, or mma=wgmma, copy=bulk, split_k=1, "
+                        "warps_k=1, early=0 and an even N",
+                        "persistent=" + str(c.persistent) +
+                            " with mma=" + stringify(c.mma).str() +
+                            ", copy=" + stringify(c.copy).str() + ", split_k=" +
+                            str(c.splitK) + ", warps_k=" + str(c.warpsK) +
+                            ", early=" + str(c.early) +
+                            " and N a multiple of " + str(problem.nDivisor));
+          }))
+    return false;
   if (c.mma != MmaKind::Wgmma)
     return true;
   return verdict.require(
       18,
-      c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy == CopyKind::CpAsync &&
+      c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy != CopyKind::Sync &&
           c.stages >= 3 &&
           (problem.activation.isFloat() || c.warpM <= 32 || c.warpM % 16 == 0),
       [&] {
         return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
                     "tokens a warp (past 32 of s8 a multiple of 16), "
-                    "copy=cp.async and at least 3 stages",
+                    "copy=bulk or cp.async and at least 3 stages",
                     str(c.warpsN()) + " warps, " + str(c.warpM) +
                         " tokens, copy=" + stringify(c.copy).str() + " and " +
                         str(c.stages) + " stages");

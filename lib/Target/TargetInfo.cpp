@@ -51,6 +51,8 @@ llvm::StringRef humming::stringify(CopyKind kind) {
     return "sync";
   case CopyKind::CpAsync:
     return "cp.async";
+  case CopyKind::Bulk:
+    return "bulk";
   }
   return "unknown";
 }
@@ -97,7 +99,8 @@ constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx,
           /*l2Bytes=*/50 * MiB,
           /*sharedMemoryReserved=*/1 * KiB,
           /*mmaSyncShare=*/0.62,
-          /*hasGridDependency=*/true};
+          /*hasGridDependency=*/true,
+          /*hasBulkCopy=*/true};
 }
 
 constexpr TargetInfo targets[] = {

@@ -40,15 +40,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "CopyLoop.h"
 #include "Humming/Transforms/Passes.h"
 #include "Humming/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 #define DEBUG_TYPE "hquant-pipeline-copies"
 
@@ -63,99 +60,6 @@ using namespace humming::hquant;
 
 namespace {
 
-/// One K loop and its parts.
-struct CopyLoop {
-  scf::ForOp loop;
-  SmallVector<CopyTileOp> copies;
-  gpu::BarrierOp afterCopies, afterCompute;
-  FenceAsyncOp fence; ///< null without an asynchronous MMA
-  GridWaitOp wait;    ///< in the loop's block, before it; or null
-
-  /// Checks that `copy` can be made for another trip of `loop`: it depends on
-  /// the trip through pure operations only, and its tile is a buffer of the
-  /// kernel that is its own.
-  static LogicalResult checkCopy(CopyTileOp copy, scf::ForOp loop) {
-    SmallVector<Value> work(copy->getOperands());
-    SmallPtrSet<Operation *, 8> seen;
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      Operation *op = value.getDefiningOp();
-      if (!op) {
-        if (value.getParentBlock() == loop.getBody() &&
-            value != loop.getInductionVar())
-          return copy.emitOpError("expected operands that depend on the trip "
-                                  "alone, got a value carried by the K loop");
-        continue;
-      }
-      if (op->getBlock() != loop.getBody() || !seen.insert(op).second)
-        continue;
-      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0) {
-        auto diag = copy.emitOpError("expected operands that depend on the "
-                                     "trip through pure operations");
-        diag.attachNote(op->getLoc()) << "this is none";
-        return diag;
-      }
-      work.append(op->operand_begin(), op->operand_end());
-    }
-    auto kernel = loop->getParentOfType<gpu::GPUFuncOp>();
-    if (!kernel ||
-        !llvm::is_contained(kernel.getWorkgroupAttributions(), copy.getDest()))
-      return copy.emitOpError("expected a tile that is a workgroup buffer of "
-                              "the kernel");
-    for (Operation *user : copy.getDest().getUsers()) {
-      // The stage is chosen per trip, so a loop's tile is its own.
-      if (!loop->isProperAncestor(user))
-        return user->emitOpError("expected the copied tile to be used inside "
-                                 "the K loop only");
-      if (user != copy &&
-          !isa<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
-               LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp,
-               WarpgroupMmaTilesOp>(user))
-        return user->emitOpError("expected the copied tile to be read by "
-                                 "fragment loads only, and filled by one copy");
-    }
-    return success();
-  }
-
-  /// Recognises `copies, barrier, compute, barrier, yield`.
-  static FailureOr<CopyLoop> match(scf::ForOp loop) {
-    if (!loop.getInductionVar().getType().isInteger(32) ||
-        !matchPattern(loop.getStep(), m_One()))
-      return loop.emitOpError("expected a K loop over i32 in steps of one");
-    CopyLoop result;
-    result.loop = loop;
-    for (Operation *op = loop->getPrevNode(); op && !result.wait;
-         op = op->getPrevNode())
-      result.wait = dyn_cast<GridWaitOp>(op);
-    for (Operation &op : *loop.getBody()) {
-      if (auto copy = dyn_cast<CopyTileOp>(op)) {
-        if (result.afterCopies)
-          return copy.emitOpError(
-              "expected all copies before the loop's first barrier");
-        if (copy.getStage() || copy.getAsync())
-          return copy.emitOpError("expected a copy without stage and async; is "
-                                  "the loop pipelined already?");
-        result.copies.push_back(copy);
-      } else if (auto fence = dyn_cast<FenceAsyncOp>(op)) {
-        result.fence = fence;
-      } else if (auto barrier = dyn_cast<gpu::BarrierOp>(op)) {
-        if (!result.afterCopies)
-          result.afterCopies = barrier;
-        else
-          result.afterCompute = barrier;
-      }
-    }
-    for (CopyTileOp copy : result.copies)
-      if (failed(checkCopy(copy, loop)))
-        return failure();
-    if (!result.afterCompute ||
-        result.afterCompute->getNextNode() != loop.getBody()->getTerminator())
-      return loop.emitOpError("expected copies, a barrier, the computation and "
-                              "a barrier before the end of the K loop");
-    return result;
-  }
-};
-
 class Pipeliner {
 public:
   Pipeliner(CopyLoop parts, int64_t stages, bool async)
@@ -169,15 +73,11 @@ private:
   }
   Location loc() { return parts.loop.getLoc(); }
 
-  /// Clones copy `copy` (and the arithmetic it needs) for trip `trip`.
-  CopyTileOp cloneFor(CopyTileOp copy, Value trip, IRMapping &mapping);
   void issueAsync(Value trip, Value stage,
                   function_ref<bool(CopyTileOp)> wanted);
   void createPrologue(Value first, int64_t distance);
   SmallVector<FetchTileOp> fetch(Value trip);
   void put(MutableArrayRef<FetchTileOp> fetched, Value stage);
-  void stageBuffers();
-  scf::ForOp rebuildLoop(ArrayRef<Value> counters);
   Value next(Value stage);
 
   CopyLoop parts;
@@ -186,30 +86,13 @@ private:
   OpBuilder b;
 };
 
-CopyTileOp Pipeliner::cloneFor(CopyTileOp copy, Value trip,
-                               IRMapping &mapping) {
-  mapping.map(parts.loop.getInductionVar(), trip);
-  // Operands computed inside the loop depend on the trip through pure ops only.
-  std::function<void(Value)> prepare = [&](Value v) {
-    Operation *op = v.getDefiningOp();
-    if (!op || mapping.contains(v) || op->getBlock() != parts.loop.getBody())
-      return;
-    for (Value operand : op->getOperands())
-      prepare(operand);
-    b.clone(*op, mapping);
-  };
-  for (Value operand : copy->getOperands())
-    prepare(operand);
-  return cast<CopyTileOp>(b.clone(*copy, mapping));
-}
-
 void Pipeliner::issueAsync(Value trip, Value stage,
                            function_ref<bool(CopyTileOp)> wanted) {
   IRMapping mapping;
   for (CopyTileOp copy : parts.copies) {
     if (!wanted(copy))
       continue;
-    CopyTileOp clone = cloneFor(copy, trip, mapping);
+    CopyTileOp clone = parts.cloneFor(b, copy, trip, mapping);
     clone.getStageMutable().assign(stage);
     clone.setAsync(true);
   }
@@ -219,7 +102,7 @@ SmallVector<FetchTileOp> Pipeliner::fetch(Value trip) {
   IRMapping mapping;
   SmallVector<FetchTileOp> result;
   for (CopyTileOp copy : parts.copies) {
-    CopyTileOp clone = cloneFor(copy, trip, mapping);
+    CopyTileOp clone = parts.cloneFor(b, copy, trip, mapping);
     auto type =
         VectorType::get({clone.getChunksPerThread(), 4}, b.getI32Type());
     result.push_back(FetchTileOp::create(
@@ -238,36 +121,6 @@ void Pipeliner::put(MutableArrayRef<FetchTileOp> fetched, Value stage) {
                       stage, copy.getCellBytes(), copy.getTileRows(),
                       copy.getTileColumns(), copy.getThreads(),
                       copy.getSwizzle());
-}
-
-/// Multiplies the buffers that are copied into.
-void Pipeliner::stageBuffers() {
-  for (CopyTileOp copy : parts.copies) {
-    auto type = cast<MemRefType>(copy.getDest().getType());
-    copy.getDest().setType(MemRefType::get({stages, type.getDimSize(0)},
-                                           type.getElementType(), AffineMap(),
-                                           type.getMemorySpace()));
-  }
-}
-
-/// The loop with `counters` as further iteration arguments, body moved over;
-/// the copies and both barriers are still in it.
-scf::ForOp Pipeliner::rebuildLoop(ArrayRef<Value> counters) {
-  scf::ForOp old = parts.loop;
-  SmallVector<Value> init(old.getInitArgs());
-  init.append(counters.begin(), counters.end());
-  auto loop = scf::ForOp::create(b, loc(), old.getLowerBound(),
-                                 old.getUpperBound(), old.getStep(), init);
-  loop->setDiscardableAttrs(old->getDiscardableAttrDictionary());
-  Block *body = loop.getBody();
-  SmallVector<Value> arguments(body->getArguments().drop_back(counters.size()));
-  for (auto [from, to] : llvm::zip(old.getBody()->getArguments(), arguments))
-    from.replaceAllUsesWith(to);
-  body->getOperations().splice(body->end(), old.getBody()->getOperations());
-  old->replaceAllUsesWith(loop.getResults().take_front(old.getNumResults()));
-  old->erase();
-  parts.loop = loop;
-  return loop;
 }
 
 Value Pipeliner::next(Value stage) {
@@ -299,7 +152,7 @@ void Pipeliner::createPrologue(Value first, int64_t distance) {
 }
 
 void Pipeliner::run() {
-  stageBuffers();
+  parts.stageBuffers(stages);
   Value first = parts.loop.getLowerBound();
   int64_t distance = stages - 1;
   SmallVector<Value> counters;
@@ -313,22 +166,11 @@ void Pipeliner::run() {
     counters = {constant(0)};
   }
 
-  scf::ForOp loop = rebuildLoop(counters);
+  addIterArgs(b, parts.loop, counters);
+  scf::ForOp loop = parts.loop;
   Value read = loop.getBody()->getArgument(loop.getBody()->getNumArguments() -
                                            counters.size());
-  // Everything that reads a staged buffer reads the current stage.
-  SmallPtrSet<Value, 4> buffers;
-  for (CopyTileOp copy : parts.copies)
-    buffers.insert(copy.getDest());
-  loop.walk([&](Operation *op) {
-    TypeSwitch<Operation *>(op)
-        .Case<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
-              LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp,
-              WarpgroupMmaTilesOp>([&](auto load) {
-          if (buffers.contains(load.getTile()))
-            load.getStageMutable().assign(read);
-        });
-  });
+  parts.readStage(read);
 
   Operation *yield = loop.getBody()->getTerminator();
   if (async) {
@@ -366,11 +208,7 @@ struct PipelineCopiesPass
     : humming::impl::PipelineCopiesPassBase<PipelineCopiesPass> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    SmallVector<scf::ForOp> loops;
-    kernel.walk([&](scf::ForOp loop) {
-      if (!loop.getBody()->getOps<CopyTileOp>().empty())
-        loops.push_back(loop);
-    });
+    SmallVector<scf::ForOp> loops = findCopyLoops(kernel);
     if (loops.empty())
       return;
     auto config =
@@ -380,6 +218,9 @@ struct PipelineCopiesPass
                          "gives the number of stages");
       return signalPassFailure();
     }
+    // These have producers of their own (hquant-specialize-warps).
+    if (config.getConfig().copy == CopyKind::Bulk)
+      return;
     for (scf::ForOp loop : loops)
       if (failed(pipelineCopies(loop, config.getConfig().stages,
                                 config.getConfig().copy != CopyKind::Sync)))

@@ -72,8 +72,9 @@ void humming::buildTilePipeline(OpPassManager &manager,
   // Step 1. One block's program, single-buffered.
   manager.addPass(createConvertHQuantToTilesPass());
   manager.addPass(createConvertHQuantLayoutToTilesPass());
-  // Step 2. Overlap its copies.
+  // Step 2. Overlap its copies, by warps of their own or by all.
   OpPassManager &module = manager.nest<gpu::GPUModuleOp>();
+  module.addNestedPass<gpu::GPUFuncOp>(createSpecializeWarpsPass());
   module.addNestedPass<gpu::GPUFuncOp>(createPipelineCopiesPass());
   // Step 3. Only now is the number of buffers known.
   module.addPass(createCheckResourcesPass({options.explain}));

@@ -19,6 +19,17 @@
 
 using namespace llvm;
 
+/// The config with what is printed only where set: the chooser must not fill it
+/// in.
+static std::string completeText(const KernelConfig &config) {
+  std::string text = config.str();
+  if (!config.early)
+    text += ",early=0";
+  if (!config.persistent)
+    text += ",persistent=0";
+  return text;
+}
+
 namespace humming {
 
 struct KernelCompiler::State {
@@ -99,7 +110,7 @@ KernelCompiler::compile(const MatmulProblem &given, const TargetInfo &target,
   return lookUp(std::move(key), target, [&] {
     CompileOptions options;
     options.chip = target.chip.str();
-    options.config = config.str();
+    options.config = completeText(config);
     options.fallback = fallback;
     return state->compiler.compile(given, options);
   });

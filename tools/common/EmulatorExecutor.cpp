@@ -70,9 +70,11 @@ public:
         arguments.i32(sizeOf(name, sizes));
     }
 
+    // Few processors, so that a persistent block has several tiles.
     LaunchDescription::Grid grid = launchDescription.grid(
         launchDescription.isPack() ? sizes.k : sizes.m,
-        launchDescription.isQuantize() ? sizes.k : sizes.n);
+        launchDescription.isQuantize() ? sizes.k : sizes.n,
+        /*processors=*/2);
     LaunchConfig config;
     config.grid = {grid.x, grid.y, grid.z};
     config.block = {launchDescription.blockThreads, 1, 1};

@@ -65,6 +65,8 @@ struct LaunchDescription {
   /// The kernel waits for its predecessor by itself (griddepcontrol), so it may
   /// be launched with programmatic stream serialization.
   bool earlyLaunch = false;
+  /// A block computes tile after tile: as many blocks as the card has SMs do.
+  bool persistent = false;
   std::string activation;              ///< format of x, `bf16`
   std::string weight;                  ///< format of w, `u4`
   std::string scale;                   ///< format of the scales
@@ -121,9 +123,10 @@ struct LaunchDescription {
   /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k; of
   /// a gather the same with n the columns; of a pack ceil(n/blockN) x
   /// ceil(k/blockM) x 1, with m = k.
-  /// ceil(n/blockN) x ceil(m/blockM) x splitK. Empty (no launch) for m = 0 or
-  /// n = 0.
-  Grid grid(int64_t m, int64_t n) const;
+  /// ceil(n/blockN) x ceil(m/blockM) x splitK; for a persistent kernel, on a
+  /// card of so many `processors` (SMs), at most that many blocks. Empty (no
+  /// launch) for m = 0 or n = 0.
+  Grid grid(int64_t m, int64_t n, unsigned processors = 0) const;
   /// Bytes of the split-K counters at the start of the workspace, padded. The
   /// caller zeroes them once; every launch leaves them zero. 0 if splitK = 1.
   int64_t counterBytes(int64_t m, int64_t n) const;

@@ -116,11 +116,19 @@ struct KernelConfig {
   /// loaded before the kernel waits for its predecessor (griddepcontrol).
   /// Printed where set: `,early=1`.
   int32_t early = 0;
+  /// 1: a block computes one tile after the other, as many blocks as the card
+  /// has SMs. Printed where set: `,persistent=1`.
+  int32_t persistent = 0;
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }
   int32_t numWarps() const { return warpsN() * warpsM() * warpsK; }
+  /// Threads that multiply.
   int32_t numThreads() const { return numWarps() * 32; }
+  /// Threads that only copy, after the others in the block: a warpgroup with
+  /// copy=bulk.
+  int32_t producerThreads() const { return copy == CopyKind::Bulk ? 128 : 0; }
+  int32_t blockThreads() const { return numThreads() + producerThreads(); }
 
   bool operator==(const KernelConfig &o) const;
   bool operator!=(const KernelConfig &o) const { return !(*this == o); }
@@ -141,6 +149,8 @@ struct KernelConfig {
 ///   zero points  [zeroPointRows][blockN], the same order
 ///   token scales [tokenScaleRows][tokenScaleTokens], scales of activation
 ///                groups; whole multiples of 16 tokens that hold the block's
+///
+/// With copy=bulk the two barriers of every stage follow the last one.
 ///
 /// The offsets are relative to the start of a stage; stage s starts at
 /// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
@@ -170,6 +180,10 @@ SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
 /// for scales of groups, or because they are f16.
 bool hasPartialSums(const MatmulProblem &problem, const KernelConfig &config);
 
+/// Whether the results go from registers to global memory without a way through
+/// shared memory: pairs of features are stored together.
+bool storesDirectly(const MatmulProblem &problem, const KernelConfig &config);
+
 /// Bytes of shared memory that the kernel will ask for, all stages together:
 /// layoutSharedMemory's totalBytes.
 int64_t predictSharedMemory(const MatmulProblem &problem,
@@ -177,6 +191,15 @@ int64_t predictSharedMemory(const MatmulProblem &problem,
 /// Registers a thread is expected to need (accumulators, fragments, addresses).
 int32_t predictRegisters(const MatmulProblem &problem,
                          const KernelConfig &config);
+
+/// How setmaxnreg shares the registers of an SM between a block's warpgroups.
+struct RegisterSplit {
+  int32_t producer, consumer; ///< registers a thread, multiples of 8
+};
+/// The split for a copy=bulk config of whole warpgroups whose multiplying
+/// threads would not get 255 registers otherwise; else nothing.
+std::optional<RegisterSplit> splitRegisters(const KernelConfig &config,
+                                            int32_t registersPerSM);
 
 /// Checks that the target can run the problem at all (formats, granularity).
 /// Error: "rule P<n>: expected ..., got ...".

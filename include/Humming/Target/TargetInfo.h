@@ -37,6 +37,8 @@ llvm::StringRef stringify(MmaKind kind);
 enum class CopyKind : uint8_t {
   Sync,    ///< ld.global + st.shared through registers, double buffered
   CpAsync, ///< cp.async groups (sm_80+)
+  Bulk,    ///< a producer warpgroup: cp.async.bulk, cp.async and mbarriers
+           ///< (sm_90+)
 };
 llvm::StringRef stringify(CopyKind kind);
 
@@ -62,6 +64,7 @@ struct TargetInfo {
   int32_t sharedMemoryReserved;     ///< bytes the system takes per block
   double mmaSyncShare;              ///< of mmaRate16 that mma.sync reaches
   bool hasGridDependency = false;   ///< griddepcontrol (sm_90 on)
+  bool hasBulkCopy = false;         ///< cp.async.bulk, mbarrier.try_wait
 
   /// True if the chip runs `kind` on operands of format `operand`.
   bool supports(MmaKind kind, const NumberFormat &operand) const;

@@ -143,6 +143,43 @@ def PackWeightsPass : Pass<"hquant-pack-weights"> {
 // Tile (stage 3)
 //===----------------------------------------------------------------------===//
 
+def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Give the copies of the K loop to producer warps";
+  let description = [{
+    For kernels with `copy = bulk`. A warpgroup after the others makes the copies, up
+    to `stages` trips ahead; a ring of barriers in workgroup memory says which stages
+    are full and which are empty. Where the multiplying threads want more registers
+    than an even share, the producers give theirs away (`nvvm.setmaxregister`).
+
+    ```mlir
+    scf.for %i = ... {                     hquant.ring_init %ring
+      hquant.copy_tile ... to %t           scf.if %producer {
+      gpu.barrier                            scf.for %i = ... {
+      %f = hquant.load_weights %t ...  ==>     hquant.ring_acquire %ring[%s] phase %p
+      ...                                      hquant.copy_tile ... to %t[%s]
+      gpu.barrier                              hquant.ring_commit %ring[%s]
+    }                                        }
+    // epilogue                            } else {
+                                             scf.for %i = ... {
+                                               hquant.ring_wait %ring[%s] phase %p
+                                               %f = hquant.load_weights %t[%s] ...
+                                               ...
+                                               hquant.ring_release %ring[%s]
+                                             }
+                                             // epilogue
+                                           }
+    ```
+
+    Precondition: stage 3 as `convert-hquant-to-tiles` leaves it. Postcondition: stage
+    3; the attribute `hquant.consumers` of the kernel is the number of threads that
+    multiply, and barriers of the epilogue are theirs alone.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::gpu::GPUDialect",
+                           "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def PipelineCopiesPass : Pass<"hquant-pipeline-copies", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Overlap the copies of the K loop with its computation";
   let description = [{

@@ -25,6 +25,7 @@ class ForOp;
 } // namespace mlir
 
 namespace humming {
+struct KernelConfig;
 struct TargetInfo;
 namespace hquant {
 class MatmulOp;
@@ -80,6 +81,12 @@ void populateLowerDequantPatterns(mlir::RewritePatternSet &patterns);
 
 /// Rewrites `hquant.mma` into the instructions of its kind.
 void populateMapMmaPatterns(mlir::RewritePatternSet &patterns);
+
+/// Gives the copies of a K loop with copy=bulk to producer warps; see
+/// hquant-specialize-warps. Fails with an error where the loop's parts are not
+/// as convert-hquant-to-tiles leaves them.
+mlir::LogicalResult specializeWarps(mlir::scf::ForOp loop,
+                                    const KernelConfig &config);
 
 /// Overlaps the copies of a K loop with its computation over `stages` buffers:
 /// with cp.async groups if `async`, else through registers (2 stages). Fails

@@ -157,11 +157,82 @@ static LogicalResult verifyChunks(CopyOp op) {
                     IntegerType::get(op.getContext(), 32));
 }
 
-LogicalResult CopyTileOp::verify() {
-  if (failed(verifyTile(*this, getSwizzle())) || failed(verifyGranule(*this)))
-    return failure();
-  return verifyDestination(*this);
+/// A ring has two barriers of 8 bytes a stage.
+static constexpr int64_t kRingStageBytes = 16;
+
+/// ring_c1
+static LogicalResult verifyRing(Operation *op, Value ring) {
+  auto type = cast<MemRefType>(ring.getType());
+  if (type.getRank() != 2 || type.getDimSize(1) != kRingStageBytes ||
+      type.getDimSize(0) < 2 || type.getDimSize(0) > 8)
+    return op->emitOpError("expected a ring of 2 to 8 stages of ")
+           << kRingStageBytes << " bytes, got " << type;
+  return success();
 }
+
+/// The first of the threads that copy; see the callers' constraints.
+static bool isFirstThread(int64_t first, int64_t threads) {
+  return first >= 0 && first % 32 == 0 && first <= 1024 - threads;
+}
+
+/// Copies by producer threads, which have few registers; see CopyLowering.
+static LogicalResult verifyProducers(CopyTileOp op) {
+  int64_t threads = op.getThreads(), first = op.getFirstThread();
+  // copy_c10
+  if (!isFirstThread(first, threads))
+    return op.emitOpError("expected first_thread to be a multiple of 32, at "
+                          "most 1024 - threads, got ")
+           << first;
+  if (op.getRing()) {
+    // copy_c11
+    if (!op.getStage() || op.getSwizzle() || op.getGranule() != 16 ||
+        int64_t(op.getCellBytes()) % 16 != 0 ||
+        int64_t(op.getTileRows()) > threads)
+      return op.emitOpError("expected a copy through a ring to have a stage, "
+                            "no swizzle, granule 16, cells of whole 16 bytes "
+                            "and no more rows than threads");
+    return verifyRing(op, op.getRing());
+  }
+  // copy_c12
+  if (first > 0 &&
+      (!op.getAsync() || !op.getSwizzle() || op.getGranule() != 16 ||
+       threads % 128 != 0 || int64_t(op.getCellBytes()) > 16))
+    return op.emitOpError("expected a copy with first_thread to go through a "
+                          "ring or to be async, with swizzle, granule 16, "
+                          "cells of at most 16 bytes and a multiple of 128 "
+                          "threads");
+  return success();
+}
+
+LogicalResult CopyTileOp::verify() {
+  if (failed(verifyTile(*this, getSwizzle())) || failed(verifyGranule(*this)) ||
+      failed(verifyDestination(*this)))
+    return failure();
+  return verifyProducers(*this);
+}
+
+LogicalResult RingInitOp::verify() {
+  // ring_c2
+  if (getProducers() <= 0 || getProducers() > 1024 || getConsumers() <= 0 ||
+      getConsumers() > 32)
+    return emitOpError("expected 1 to 1024 producer threads and 1 to 32 "
+                       "consumer warps, got ")
+           << int64_t(getProducers()) << " and " << int64_t(getConsumers());
+  return verifyRing(*this, getRing());
+}
+
+LogicalResult RingCommitOp::verify() {
+  // ring_c3
+  if (!isFirstThread(getFirstThread(), 32))
+    return emitOpError("expected first_thread to be a multiple of 32, at most "
+                       "992, got ")
+           << int64_t(getFirstThread());
+  return verifyRing(*this, getRing());
+}
+
+LogicalResult RingAcquireOp::verify() { return verifyRing(*this, getRing()); }
+LogicalResult RingWaitOp::verify() { return verifyRing(*this, getRing()); }
+LogicalResult RingReleaseOp::verify() { return verifyRing(*this, getRing()); }
 
 LogicalResult FetchTileOp::verify() {
   if (failed(verifyTile(*this, /*swizzle=*/false)) ||
@@ -658,6 +729,13 @@ LogicalResult StoreTileOp::verify() {
   if (!isGranule(getGranule()))
     return emitOpError("expected granule 2, 4, 8 or 16, got ")
            << int64_t(getGranule());
+  if (getDirect()) {
+    // epilogue_c11
+    if (getGranule() < 4)
+      return emitOpError("expected a granule of at least 4 with direct, got ")
+             << int64_t(getGranule());
+    return success();
+  }
   // A row of scratch has 8 elements of padding.
   return verifyScratch(*this, rows * 2 * (columns + 8));
 }

@@ -200,10 +200,11 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
     | `warp` | warp tile `[N, M]` |
     | `warps_k` | warps that share the K of a stage |
     | `stages` | buffers of the copy pipeline |
-    | `copy` | `sync` or `cp.async` |
+    | `copy` | `sync`, `cp.async` or `bulk` (by producer warps) |
     | `scale` | where scales are multiplied in: `operand`, `accumulator`, `epilogue` |
     | `split_k` | blocks along K |
     | `early` | 1: load the first weights before waiting for the previous kernel; printed where set |
+    | `persistent` | 1: a block computes tile after tile; printed where set |
 
     ```mlir
     #hquant.lowering_config<mma = m16n8k16, block = [64, 16, 256], warp = [16, 16],

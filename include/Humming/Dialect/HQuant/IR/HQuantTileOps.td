@@ -98,7 +98,7 @@ defvar HQuant_copyText = [{
 }];
 
 def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy a tile from global to workgroup memory, by the whole block";
   let description = HQuant_copyText # [{
 
@@ -106,6 +106,10 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
     after `wait_copies` and a barrier; others after a barrier. The source of an
     `independent` copy is written by no kernel that may still run, so it may be
     issued before `grid_wait`.
+
+    The copy is made by `threads` threads from `first_thread` on. With a `ring` it
+    is one bulk copy a tile row, counted by the ring's barrier of the stage; the
+    memory that the copy leaves out of bounds is written by the same threads.
 
     ```mlir
     hquant.copy_tile %x[%row, %col] bounds [%m, %k] stride %ldx to %tile[%stage]
@@ -117,13 +121,15 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
   let arguments = (ins HQuant_GlobalPointer:$source, I32:$row, I32:$column,
       I32:$rowBound, I32:$columnBound, I32:$stride,
       HQuant_WorkgroupBytes:$dest, Optional<I32>:$stage,
+      Optional<HQuant_WorkgroupBytes>:$ring,
       I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
-      I64Attr:$granule, I64Attr:$threads, UnitAttr:$swizzle, UnitAttr:$async,
-      UnitAttr:$independent);
+      I64Attr:$granule, I64Attr:$threads,
+      DefaultValuedAttr<I64Attr, "0">:$first_thread, UnitAttr:$swizzle,
+      UnitAttr:$async, UnitAttr:$independent);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
-    `stride` $stride `to` $dest (`[` $stage^ `]`)? attr-dict `:`
-    type($source) `to` type($dest)
+    `stride` $stride `to` $dest (`[` $stage^ `]`)? (`through` $ring^)?
+    attr-dict `:` type($source) `to` type($dest) (`through` type($ring)^)?
   }];
   let extraClassDeclaration = copyDeclaration;
   let hasVerifier = 1;
@@ -201,6 +207,70 @@ def HQuant_WaitCopiesOp : HQuant_TileOp<"wait_copies", [
   let summary = "wait until at most `pending` of the thread's copy groups are in flight";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
   let assemblyFormat = "$pending attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Rings: producers and consumers
+//===----------------------------------------------------------------------===//
+
+// A ring is a workgroup buffer of 16 bytes a stage (memref<S x 16 x i8>): a
+// barrier that counts what has been copied into the stage's buffers (full), and one
+// that counts the warps which have read them (empty). Both have phases: round r of
+// the ring is phase r mod 2.
+//
+//   producers:  ring_acquire, copy_tile ..., ring_commit     for every trip
+//   consumers:  ring_wait, loads and MMAs, ring_release      for every trip
+
+def HQuant_RingInitOp : HQuant_TileOp<"ring_init", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "prepare the barriers of a ring, by the whole block";
+  let description = [{
+    `producers` threads will commit each stage, `consumers` warps release it. Ends
+    with a barrier of all threads.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I64Attr:$producers,
+      I64Attr:$consumers);
+  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+  let hasVerifier = 1;
+}
+
+class HQuant_RingOp<string mnemonic> : HQuant_TileOp<mnemonic, [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let hasVerifier = 1;
+}
+
+def HQuant_RingAcquireOp : HQuant_RingOp<"ring_acquire"> {
+  let summary = "wait until the consumers have left a stage";
+  let description = [{
+    `phase` is that of the round before the one to be filled; in the first round (1)
+    it returns at once.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage, I32:$phase);
+  let assemblyFormat =
+    "$ring `[` $stage `]` `phase` $phase attr-dict `:` type($ring)";
+}
+
+def HQuant_RingCommitOp : HQuant_RingOp<"ring_commit"> {
+  let summary = "count this thread's copies into a stage, once they have landed";
+  let description = [{
+    By each producer thread, from `first_thread` on. Does not wait.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage,
+      I64Attr:$first_thread);
+  let assemblyFormat = "$ring `[` $stage `]` attr-dict `:` type($ring)";
+}
+
+def HQuant_RingWaitOp : HQuant_RingOp<"ring_wait"> {
+  let summary = "wait until a stage is full";
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage, I32:$phase);
+  let assemblyFormat =
+    "$ring `[` $stage `]` `phase` $phase attr-dict `:` type($ring)";
+}
+
+def HQuant_RingReleaseOp : HQuant_RingOp<"ring_release"> {
+  let summary = "leave a stage: this warp has read it";
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage);
+  let assemblyFormat = "$ring `[` $stage `]` attr-dict `:` type($ring)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -607,7 +677,9 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
     are known to be contiguous, aligned and wholly in or out of bounds. Only the
     first `lanes` threads (K warp 0) hold accumulators; all `threads` store.
     With `if`, nothing is written where the condition (uniform in the block) is
-    false. Starts with a barrier.
+    false. Starts with a barrier. With `direct`, each warp transposes its part in
+    registers and stores it by itself: no barrier, `scratch` is not touched; needs a
+    `granule` of at least 4.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$dest, I32:$row, I32:$column, I32:$rowBound,
@@ -615,7 +687,7 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
       HQuant_WorkgroupBytes:$scratch, Optional<I1>:$condition, HQuant_FormatAttr:$format,
       I64Attr:$tile_rows, I64Attr:$tile_columns, I64Attr:$granule,
       I64Attr:$lanes, I64Attr:$threads,
-      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$direct);
   let assemblyFormat = [{
     $accumulators `to` $dest `[` $row `,` $column `]` `bounds` `[` $rowBound `,`
     $columnBound `]` `stride` $stride `warp` `[` $feature `,` $token `]`

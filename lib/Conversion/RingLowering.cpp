@@ -1,0 +1,151 @@
+//===- RingLowering.cpp - Rings to mbarriers --------------------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stage s of a ring has two mbarriers of 8 bytes at 16 s: full, then empty.
+//
+// Full counts one arrival of each producer thread, made by the hardware once
+// the thread's cp.async copies have landed, one of the first producer thread
+// for what was written by ordinary stores, and the bytes of the bulk copies.
+// Empty counts one arrival of each consumer warp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "LoweringBuilder.h"
+#include "LoweringPatterns.h"
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+
+constexpr int64_t kFull = 0, kEmpty = 8;
+
+Value barrierOf(LoweringBuilder &lb, Value ring, Value stage, int64_t which) {
+  return lb.offset(lb.offset(ring, lb.shl(stage, 4)), which);
+}
+
+void waitFor(LoweringBuilder &lb, Value barrier, Value phase) {
+  // try_wait sleeps for a while and may return without success. The labels are
+  // local to the braces.
+  LLVM::InlineAsmOp::create(
+      lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()),
+      ValueRange{barrier, phase},
+      "{ .reg .pred done; again: "
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+      "@!done bra again; }",
+      "r,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(lb.b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+}
+
+struct LowerRingInit : OpConversionPattern<RingInitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RingInitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    int64_t stages = cast<MemRefType>(op.getRing().getType()).getDimSize(0);
+    lb.when(lb.eq(lb.threadId(), lb.c(0)), [&] {
+      for (int64_t s = 0; s < stages; ++s) {
+        Value full = lb.offset(adaptor.getRing(), 16 * s + kFull);
+        Value empty = lb.offset(adaptor.getRing(), 16 * s + kEmpty);
+        NVVM::MBarrierInitOp::create(rewriter, op.getLoc(), full,
+                                     lb.c(op.getProducers() + 1), Value());
+        NVVM::MBarrierInitOp::create(rewriter, op.getLoc(), empty,
+                                     lb.c(op.getConsumers()), Value());
+      }
+      // Bulk copies complete on them through the async proxy.
+      NVVM::FenceProxyOp::create(
+          rewriter, op.getLoc(),
+          NVVM::ProxyKindAttr::get(getContext(), NVVM::ProxyKind::async_shared),
+          NVVM::SharedSpaceAttr::get(getContext(),
+                                     NVVM::SharedSpace::shared_cta));
+    });
+    NVVM::Barrier0Op::create(rewriter, op.getLoc());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerRingAcquire : OpConversionPattern<RingAcquireOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RingAcquireOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    waitFor(lb, barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kEmpty),
+            adaptor.getPhase());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerRingWait : OpConversionPattern<RingWaitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RingWaitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    waitFor(lb, barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kFull),
+            adaptor.getPhase());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerRingCommit : OpConversionPattern<RingCommitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RingCommitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    Value full = barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kFull);
+    NVVM::CpAsyncMBarrierArriveOp::create(rewriter, op.getLoc(), full,
+                                          /*noinc=*/true);
+    lb.when(lb.eq(lb.threadId(), lb.c(op.getFirstThread())),
+            [&] { arrive(lb, full); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  static void arrive(LoweringBuilder &lb, Value barrier) {
+    NVVM::MBarrierArriveOp::create(lb.b, lb.loc, lb.i64(), barrier, Value());
+  }
+};
+
+struct LowerRingRelease : OpConversionPattern<RingReleaseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RingReleaseOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    Value empty = barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kEmpty);
+    // The reads of all lanes come before the arrival of one.
+    NVVM::SyncWarpOp::create(rewriter, op.getLoc(), lb.c(-1));
+    lb.when(lb.eq(lb.laneId(), lb.c(0)),
+            [&] { LowerRingCommit::arrive(lb, empty); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void humming::populateRingLoweringPatterns(const TypeConverter &converter,
+                                           RewritePatternSet &patterns) {
+  patterns.add<LowerRingInit, LowerRingAcquire, LowerRingCommit, LowerRingWait,
+               LowerRingRelease>(converter, patterns.getContext());
+}

@@ -1,0 +1,462 @@
+//===- SpecializeWarps.cpp - Producer and consumer warps --------*- C++ -*-===//
+//
+// Part of the Humming project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The tile program copies, waits, computes, waits, by all threads. This pass
+// gives the copies to a warpgroup of their own, which runs up to S stages ahead
+// of the others, and the waiting to a ring of barriers (mbarriers):
+//
+//   ring_init; barrier
+//   if thread >= consumers:                    the producers
+//     for i:   ring_acquire [i mod S]          the consumers have left the
+//     stage
+//              copies of trip i
+//              ring_commit [i mod S]           counts them when they land
+//   else:                                      the consumers
+//     for i:   ring_wait [i mod S]
+//              compute trip i
+//              ring_release [i mod S]
+//     epilogue
+//
+// With wgmma the consumers load and dequantize the first step of the next trip
+// while the last MMA runs (rotate). They, not the producers, make cp.async
+// copies visible to the async proxy: the fence waits for all copies of its
+// thread.
+//
+// In a persistent kernel both have a loop over tiles around theirs, and stage
+// and phase run on from tile to tile: the producers fill stages for the next
+// tile while the consumers store the one before.
+//
+// No consumer waits for another one, and none issues a copy. Both phases of a
+// ring flip when it wraps; the producers' first round finds every stage free.
+//
+// Kernels that start early (grid_wait) copy what no other kernel writes into
+// all S stages first, then wait, then copy the rest of these stages:
+//
+//     for i < S:    independent copies of trip i
+//     grid_wait
+//     for i < S:    the other copies of trip i; ring_commit
+//     for i >= S:   as above
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopyLoop.h"
+#include "Humming/Target/TargetInfo.h"
+#include "Humming/Transforms/Passes.h"
+#include "Humming/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#define DEBUG_TYPE "hquant-specialize-warps"
+
+namespace humming {
+#define GEN_PASS_DEF_SPECIALIZEWARPSPASS
+#include "Humming/Transforms/Passes.h.inc"
+} // namespace humming
+
+using namespace mlir;
+using namespace humming;
+using namespace humming::hquant;
+
+namespace {
+
+/// Bytes of a stage's two barriers.
+constexpr int64_t kRingStageBytes = 16;
+
+class WarpSpecializer {
+public:
+  WarpSpecializer(CopyLoop parts, const KernelConfig &config,
+                  std::optional<RegisterSplit> registers)
+      : parts(parts), config(config), registers(registers), b(parts.loop),
+        loc(parts.loop.getLoc()),
+        kernel(parts.loop->getParentOfType<gpu::GPUFuncOp>()) {}
+
+  void run();
+
+private:
+  Value constant(int64_t v) {
+    return arith::ConstantIntOp::create(b, loc, v, 32);
+  }
+  /// The stage and the phase after `stage` and `phase`.
+  std::pair<Value, Value> next(Value stage, Value phase);
+
+  void createRing();
+  void createProducer();
+  /// The producers' loop over trips, from `stage` and `phase` on.
+  std::pair<Value, Value> createProducerTrips(Value stage, Value phase);
+  /// Copies of trip `trip` that are `wanted`, into `stage`.
+  void copyTrip(Value trip, Value stage, function_ref<bool(CopyTileOp)> wanted);
+  /// A loop over trips [from, to) that hands `body` the trip, the stage and the
+  /// phase; returns the stage and the phase after it.
+  std::pair<Value, Value>
+  createTrips(Value from, Value to, Value stage, Value phase,
+              function_ref<void(Value, Value, Value)> body);
+  void createConsumer();
+  void rotate(Value stage, Value phase, Value firstStage, Value firstPhase);
+  void setRegisters(int32_t count, NVVM::SetMaxRegisterAction action);
+
+  CopyLoop parts;
+  KernelConfig config;
+  std::optional<RegisterSplit> registers;
+  OpBuilder b;
+  Location loc;
+  gpu::GPUFuncOp kernel;
+  Value ring;
+  IRMapping ofTile; ///< the producers' values of what depends on the tile
+};
+
+std::pair<Value, Value> WarpSpecializer::next(Value stage, Value phase) {
+  Value one = arith::AddIOp::create(b, loc, stage, constant(1));
+  Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, one,
+                                      constant(config.stages));
+  Value flipped = arith::XOrIOp::create(b, loc, phase, constant(1));
+  return {arith::SelectOp::create(b, loc, wraps, constant(0), one),
+          arith::SelectOp::create(b, loc, wraps, flipped, phase)};
+}
+
+/// The ring becomes the last buffer but one: the last one, scratch, shares the
+/// memory of the others.
+void WarpSpecializer::createRing() {
+  BlockArgument scratch = kernel.getWorkgroupAttributions().back();
+  auto scratchType = cast<MemRefType>(scratch.getType());
+  BlockArgument last = kernel.addWorkgroupAttribution(scratchType, loc);
+  scratch.replaceAllUsesWith(last);
+  scratch.setType(MemRefType::get({config.stages, kRingStageBytes},
+                                  b.getI8Type(), AffineMap(),
+                                  scratchType.getMemorySpace()));
+  ring = scratch;
+}
+
+void WarpSpecializer::setRegisters(int32_t count,
+                                   NVVM::SetMaxRegisterAction action) {
+  NVVM::SetMaxRegisterOp::create(b, loc, count, action);
+}
+
+void WarpSpecializer::copyTrip(Value trip, Value stage,
+                               function_ref<bool(CopyTileOp)> wanted) {
+  IRMapping mapping = ofTile;
+  for (CopyTileOp copy : parts.copies) {
+    if (!wanted(copy))
+      continue;
+    CopyTileOp clone = parts.cloneFor(b, copy, trip, mapping);
+    clone.getStageMutable().assign(stage);
+    clone.setThreads(config.producerThreads());
+    clone.setFirstThread(config.numThreads());
+    clone.setAsync(true);
+    // Rows that lie as they are copied are one bulk copy each.
+    if (!clone.getSwizzle())
+      clone.getRingMutable().assign(ring);
+  }
+}
+
+std::pair<Value, Value>
+WarpSpecializer::createTrips(Value from, Value to, Value stage, Value phase,
+                             function_ref<void(Value, Value, Value)> body) {
+  auto loop = scf::ForOp::create(b, loc, from, to, constant(1),
+                                 ValueRange{stage, phase});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value s = loop.getRegionIterArg(0), p = loop.getRegionIterArg(1);
+  body(loop.getInductionVar(), s, p);
+  auto [nextStage, nextPhase] = next(s, p);
+  scf::YieldOp::create(b, loc, ValueRange{nextStage, nextPhase});
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
+void WarpSpecializer::createProducer() {
+  Value zero = constant(0), one = constant(1);
+  scf::ForOp tiles = parts.tiles;
+  if (!tiles) {
+    createProducerTrips(zero, one);
+  } else {
+    auto loop =
+        scf::ForOp::create(b, loc, tiles.getLowerBound(), tiles.getUpperBound(),
+                           tiles.getStep(), ValueRange{zero, one});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    ofTile.map(tiles.getInductionVar(), loop.getInductionVar());
+    // What the copies need of the tile's coordinates.
+    for (Operation &op : *tiles.getBody()) {
+      if (&op == parts.loop)
+        break;
+      if (isMemoryEffectFree(&op) && op.getNumRegions() == 0)
+        b.clone(op, ofTile);
+    }
+    auto [stage, phase] =
+        createProducerTrips(loop.getRegionIterArg(0), loop.getRegionIterArg(1));
+    scf::YieldOp::create(b, loc, ValueRange{stage, phase});
+  }
+  // No thread ends with a copy of its own in flight.
+  WaitCopiesOp::create(b, loc, 0);
+}
+
+std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
+                                                             Value phase) {
+  Value first = parts.loop.getLowerBound(), last = parts.loop.getUpperBound();
+  auto all = [](CopyTileOp) { return true; };
+  auto commit = [&](Value s) {
+    RingCommitOp::create(b, loc, ring, s, config.numThreads());
+  };
+  auto fill = [&](Value trip, Value stage, Value phase) {
+    RingAcquireOp::create(b, loc, ring, stage, phase);
+    copyTrip(trip, stage, all);
+    commit(stage);
+  };
+  if (!parts.wait)
+    return createTrips(first, last, stage, phase, fill);
+  // The first round, which waits for no consumer.
+  Value round = arith::MinUIOp::create(
+      b, loc, last,
+      arith::AddIOp::create(b, loc, first, constant(config.stages)));
+  createTrips(first, round, stage, phase, [&](Value trip, Value s, Value) {
+    copyTrip(trip, s, [](CopyTileOp c) { return c.getIndependent(); });
+  });
+  GridWaitOp::create(b, loc);
+  auto [nextStage, nextPhase] =
+      createTrips(first, round, stage, phase, [&](Value trip, Value s, Value) {
+        copyTrip(trip, s, [](CopyTileOp c) { return !c.getIndependent(); });
+        commit(s);
+      });
+  return createTrips(round, last, nextStage, nextPhase, fill);
+}
+
+/// Moves the beginning of the computation, up to the first asynchronous MMA,
+/// into the trip before, where the last MMA runs: between the two, the tensor
+/// cores wait for nothing but the issue of the next.
+///
+///   ring_wait; head                       head = loads and dequantization
+///   for i:   mma ...; last mma
+///            ring_wait; head of trip i + 1
+///            wait for the last mma; ring_release
+void WarpSpecializer::rotate(Value stage, Value phase, Value firstStage,
+                             Value firstPhase) {
+  Block *body = parts.loop.getBody();
+  // The head: all before the first MMA, and what the rest uses of it.
+  SmallVector<Operation *> head;
+  bool multiplied = false;
+  WarpgroupWaitOp lastWait;
+  for (Operation &op : *body) {
+    if (isa<WarpgroupMmaOp, WarpgroupMmaTilesOp>(op))
+      multiplied = true;
+    else if (auto wait = dyn_cast<WarpgroupWaitOp>(op))
+      lastWait = wait;
+    else if (!multiplied &&
+             isa<LoadWeightsOp, LoadScalesOp, LoadTokenScalesOp, DequantOp>(op))
+      head.push_back(&op);
+  }
+  SmallPtrSet<Operation *, 8> inHead(head.begin(), head.end());
+  SmallVector<Value> carried;
+  for (Operation *op : head)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !inHead.contains(user); }))
+        carried.push_back(result);
+  // Cloned to where the stage is another; everything else it needs is the same
+  // in every trip.
+  auto cloneHead = [&](Value trip, Value atStage, Value atPhase) {
+    RingWaitOp::create(b, loc, ring, atStage, atPhase);
+    FenceAsyncOp::create(b, loc);
+    IRMapping mapping;
+    mapping.map(stage, atStage);
+    mapping.map(parts.loop.getInductionVar(), trip);
+    std::function<void(Value)> prepare = [&](Value v) {
+      Operation *op = v.getDefiningOp();
+      if (!op || op->getBlock() != body || mapping.contains(v))
+        return;
+      for (Value operand : op->getOperands())
+        prepare(operand);
+      b.clone(*op, mapping);
+    };
+    SmallVector<Value> results;
+    for (Value v : carried) {
+      prepare(v);
+      results.push_back(mapping.lookup(v));
+    }
+    return results;
+  };
+
+  // The next trip's head before the last wait. The last trip takes its own once
+  // more: its stage is full, and a branch would keep ptxas from overlapping.
+  b.setInsertionPoint(lastWait);
+  Value nextTrip =
+      arith::AddIOp::create(b, loc, parts.loop.getInductionVar(), constant(1));
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                     nextTrip, parts.loop.getUpperBound());
+  auto [nextStage, nextPhase] = next(stage, phase);
+  SmallVector<Value> nextHead =
+      cloneHead(arith::SelectOp::create(b, loc, more, nextTrip,
+                                        parts.loop.getInductionVar()),
+                arith::SelectOp::create(b, loc, more, nextStage, stage),
+                arith::SelectOp::create(b, loc, more, nextPhase, phase));
+
+  // The first trip's head before the loop, if there is a first trip.
+  b.setInsertionPoint(parts.loop);
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                    parts.loop.getLowerBound(),
+                                    parts.loop.getUpperBound());
+  auto begin = scf::IfOp::create(
+      b, loc, any,
+      [&](OpBuilder &builder, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(builder.getInsertionBlock(),
+                            builder.getInsertionPoint());
+        SmallVector<Value> values =
+            cloneHead(parts.loop.getLowerBound(), firstStage, firstPhase);
+        scf::YieldOp::create(b, loc, values);
+      },
+      [&](OpBuilder &builder, Location) {
+        SmallVector<Value> zeros;
+        for (Value v : carried)
+          zeros.push_back(arith::ConstantOp::create(
+              builder, loc, cast<TypedAttr>(builder.getZeroAttr(v.getType()))));
+        scf::YieldOp::create(builder, loc, zeros);
+      });
+
+  // Carry them.
+  addIterArgs(b, parts.loop, SmallVector<Value>(begin.getResults()));
+  body = parts.loop.getBody();
+  auto arguments = body->getArguments().take_back(carried.size());
+  for (auto [value, argument] : llvm::zip(carried, arguments))
+    value.replaceUsesWithIf(argument, [&](OpOperand &use) {
+      return !inHead.contains(use.getOwner());
+    });
+  Operation *yield = body->getTerminator();
+  yield->insertOperands(yield->getNumOperands(), nextHead);
+  for (Operation *op : llvm::reverse(head))
+    op->erase();
+}
+
+void WarpSpecializer::createConsumer() {
+  b.setInsertionPoint(parts.tiles ? parts.tiles : parts.loop);
+  if (parts.wait)
+    GridWaitOp::create(b, loc);
+  Value firstStage = constant(0), firstPhase = constant(0);
+  if (parts.tiles) {
+    b.setInsertionPoint(parts.tiles);
+    addIterArgs(b, parts.tiles, {constant(0), constant(0)});
+    auto counters = parts.tiles.getRegionIterArgs().take_back(2);
+    firstStage = counters[0];
+    firstPhase = counters[1];
+  }
+  unsigned numResults = parts.loop.getNumResults();
+  addIterArgs(b, parts.loop, {firstStage, firstPhase});
+  Block *body = parts.loop.getBody();
+  Value phase = body->getArguments().back();
+  Value stage = body->getArgument(body->getNumArguments() - 2);
+  parts.readStage(stage);
+
+  Operation *yield = body->getTerminator();
+  b.setInsertionPoint(yield);
+  RingReleaseOp::create(b, loc, ring, stage);
+  auto [nextStage, nextPhase] = next(stage, phase);
+  yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
+  b.setInsertionPoint(parts.afterCopies);
+  if (!parts.fence)
+    RingWaitOp::create(b, loc, ring, stage, phase);
+  parts.afterCopies.erase();
+  parts.afterCompute.erase();
+  for (CopyTileOp copy : parts.copies)
+    copy.erase();
+  if (parts.fence) {
+    parts.fence.erase();
+    rotate(stage, phase, firstStage, firstPhase);
+  }
+  if (parts.tiles) {
+    Operation *end = parts.tiles.getBody()->getTerminator();
+    end->insertOperands(end->getNumOperands(),
+                        parts.loop.getResults().slice(numResults, 2));
+  }
+}
+
+void WarpSpecializer::run() {
+  createRing();
+  parts.stageBuffers(config.stages);
+  int64_t consumers = config.numThreads();
+  kernel.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({config.blockThreads(), 1, 1}));
+  // From here on a barrier of the epilogue is one of the consumers alone.
+  kernel->setAttr("hquant.consumers", b.getI64IntegerAttr(consumers));
+
+  Operation *begin = parts.wait    ? parts.wait.getOperation()
+                     : parts.tiles ? parts.tiles.getOperation()
+                                   : parts.loop;
+  b.setInsertionPoint(begin);
+  RingInitOp::create(b, loc, ring, config.producerThreads(), consumers / 32);
+  Value thread = arith::IndexCastOp::create(
+      b, loc, b.getI32Type(),
+      gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));
+  Value isProducer = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                           thread, constant(consumers));
+  auto roles = scf::IfOp::create(b, loc, isProducer, /*withElse=*/true);
+  // The consumers take everything up to the end of the kernel.
+  Block *block = roles->getBlock();
+  Block *otherwise = roles.elseBlock();
+  otherwise->getOperations().splice(otherwise->begin(), block->getOperations(),
+                                    std::next(Block::iterator(roles)),
+                                    Block::iterator(block->getTerminator()));
+
+  b.setInsertionPointToStart(roles.thenBlock());
+  if (registers)
+    setRegisters(registers->producer, NVVM::SetMaxRegisterAction::decrease);
+  createProducer();
+  if (registers) {
+    b.setInsertionPointToStart(otherwise);
+    setRegisters(registers->consumer, NVVM::SetMaxRegisterAction::increase);
+  }
+  createConsumer();
+  if (parts.wait)
+    parts.wait.erase();
+}
+
+struct SpecializeWarpsPass
+    : humming::impl::SpecializeWarpsPassBase<SpecializeWarpsPass> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    SmallVector<scf::ForOp> loops = findCopyLoops(kernel);
+    if (loops.empty())
+      return;
+    auto attr =
+        kernel->getAttrOfType<LoweringConfigAttr>("hquant.lowering_config");
+    if (!attr) {
+      kernel.emitOpError("expected the attribute hquant.lowering_config, which "
+                         "says how copies are made");
+      return signalPassFailure();
+    }
+    const KernelConfig &config = attr.getConfig();
+    if (config.copy != CopyKind::Bulk)
+      return;
+    if (loops.size() != 1) {
+      kernel.emitOpError("expected one loop of copies, got ") << loops.size();
+      return signalPassFailure();
+    }
+    if (failed(specializeWarps(loops.front(), config)))
+      return signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult humming::specializeWarps(scf::ForOp loop,
+                                       const KernelConfig &config) {
+  FailureOr<CopyLoop> parts = CopyLoop::match(loop);
+  if (failed(parts))
+    return failure();
+  auto kernel = loop->getParentOfType<gpu::GPUFuncOp>();
+  Operation *outermost = parts->tiles ? parts->tiles : loop;
+  if (outermost->getParentOp() != kernel || !kernel.getBody().hasOneBlock())
+    return loop.emitOpError("expected the K loop, or one loop over tiles "
+                            "around it, in the only block of the kernel");
+  if (parts->tiles && parts->wait)
+    return parts->wait.emitOpError("expected no wait for earlier kernels in a "
+                                   "persistent one");
+  if (config.stages < 2 || config.stages > 8)
+    return loop.emitOpError("expected 2 to 8 stages, got ") << config.stages;
+  // The register file of an SM has had this size since Kepler.
+  constexpr int32_t registersPerSM = 65536;
+  WarpSpecializer(*parts, config, splitRegisters(config, registersPerSM)).run();
+  return success();
+}
