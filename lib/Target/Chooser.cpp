@@ -52,6 +52,12 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
   // its 64 features.
   const bool warpgroups = mma == MmaKind::Wgmma;
   c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
+  // Where it exists, copying by warps of their own was never slower (measured
+  // on an H200: 10.7 us against 12.0 at 8192 x 8192, M = 1; 57 against 66 at
+  // 256).
+  if (target.hasBulkCopy &&
+      problem.kDivisor * problem.activation.bits >= 16 * 8)
+    c.copy = CopyKind::Bulk;
   const bool canBeEarly = target.hasGridDependency && target.hasCpAsync;
 
   llvm::SmallVector<int32_t, 8> blockMs;

@@ -51,6 +51,11 @@ constexpr double launchMicroseconds = 1.2;
 // stages of one kernel (8192 x 8192, M = 1: 32, 16, 8 stages
 // take 15.7, 14.1, 13.4 us).
 constexpr double stageMicroseconds = 0.05;
+// With producer warps nobody meets at a stage's end: the price of a look at its
+// barrier (measured: 8192 x 8192, M = 1, stages of 512 and 1024 differ by 0.8
+// us).
+constexpr double ringMicroseconds = 0.03;
+constexpr double ringClocks = 60;
 // What starting before the end of the kernel before saves: the launch, and the
 // wait for the first stages of weights (measured: 1.0 to 1.5 us).
 constexpr double earlyMicroseconds = 1.1;
@@ -199,7 +204,7 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
 
   // Grid and occupancy.
   SharedMemoryLayout layout = layoutSharedMemory(problem, config);
-  double threads = config.numThreads();
+  double threads = config.blockThreads();
   double warps = config.numWarps();
   double registers = (predictRegisters(problem, config) + 7) / 8 * 8;
   double resident = std::min(
@@ -287,7 +292,9 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   // The chain of a warp; co-resident blocks run side by side. With two buffers
   // the next copy waits for the barrier after the last read, a second one.
   double barriers = layout.stages == 2 ? 2 : 1;
-  double stageChain = warpSlabs * slab.chainClocks + barriers * barrierClocks;
+  const bool hasProducers = config.producerThreads() > 0;
+  double stageChain = warpSlabs * slab.chainClocks +
+                      (hasProducers ? ringClocks : barriers * barrierClocks);
   double chain = stagesPerBlock * stageChain;
   double rounds = ceilDiv(busiest, resident);
   double latency = rounds * chain / clock;
@@ -318,7 +325,8 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   double fixed = launchMicroseconds + epilogueMicroseconds + ends;
   if (config.early)
     fixed -= earlyMicroseconds;
-  fixed += busiest * stagesPerBlock / resident * stageMicroseconds;
+  fixed += busiest * stagesPerBlock / resident *
+           (hasProducers ? ringMicroseconds : stageMicroseconds);
   fixed += (waves - 1) * (ends + waveMicroseconds) / resident;
   // Warps along K add their tiles up through shared memory.
   double reduce = double(config.blockN) * config.blockM * 4 *

@@ -21,7 +21,7 @@ using namespace llvm;
 
 /// The config with what is printed only where set: the chooser must not fill it
 /// in.
-static std::string completeText(const KernelConfig &config) {
+static std::string completeText(const humming::KernelConfig &config) {
   std::string text = config.str();
   if (!config.early)
     text += ",early=0";
