@@ -52,9 +52,10 @@ constexpr double launchMicroseconds = 1.2;
 // take 15.7, 14.1, 13.4 us).
 constexpr double stageMicroseconds = 0.05;
 // With producer warps nobody meets at a stage's end: the price of a look at its
-// barrier (measured: 8192 x 8192, M = 1, stages of 512 and 1024 differ by 0.8
-// us).
-constexpr double ringMicroseconds = 0.03;
+// barrier and of starting on its data (measured at 8192 x 8192: M = 1, 16 stages
+// of 512 cost 1.0 us more than 8 of 1024; M = 1024, two tiles of 128 stages of
+// 64 cost 15 us more than of 64 stages of 128).
+constexpr double ringMicroseconds = 0.11;
 constexpr double ringClocks = 60;
 // What starting before the end of the kernel before saves: the launch, and the
 // wait for the first stages of weights (measured: 1.0 to 1.5 us).
