@@ -127,7 +127,6 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
   if (config.copy == CopyKind::Bulk) {
     features.push_back(PtxFeature::BulkCopy);
     features.push_back(PtxFeature::MbarrierTryWait);
-    features.push_back(PtxFeature::SetMaxNReg);
   }
   if (config.copy != CopyKind::Sync)
     features.push_back(PtxFeature::CpAsync);

@@ -290,10 +290,6 @@ gpu::GPUFuncOp TileProgram::build(StringRef name) {
           : accumulatorType;
   createFunction(name);
   createCoordinates();
-  if (!config.persistent) {
-    firstStrip = ib.mul(blockIndex(gpu::Dimension::x), strips());
-    firstToken = ib.mul(blockIndex(gpu::Dimension::y), config.blockM);
-  }
   // Weights, scales and zero points do not depend on the kernel before.
   if (config.early) {
     GridStartOp::create(builder, loc);
@@ -376,6 +372,10 @@ void TileProgram::createCoordinates() {
                  ? ib.constant(0)
                  : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
 
+  if (!config.persistent) {
+    firstStrip = ib.mul(blockIndex(gpu::Dimension::x), strips());
+    firstToken = ib.mul(blockIndex(gpu::Dimension::y), config.blockM);
+  }
   numStrips = ib.ceilDiv(arg(ArgN), kStrip);
   numSlabs = ib.ceilDiv(arg(ArgK), kSlab);
   numGroups = group() == 0 ? ib.constant(1)

@@ -43,7 +43,7 @@ static bool hasSMForItself(const MatmulProblem &problem,
 
 /// Calls `visit` for every legal config that uses `mma`, in a fixed order.
 static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
-                         MmaKind mma,
+                         MmaKind mma, CopyKind copy,
                          llvm::function_ref<void(const KernelConfig &)> visit) {
   const auto [m, n, k] = assumedSizes(problem);
   KernelConfig c;
@@ -52,12 +52,8 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
   // its 64 features.
   const bool warpgroups = mma == MmaKind::Wgmma;
   c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
-  // Where it exists, copying by warps of their own was never slower (measured
-  // on an H200: 10.7 us against 12.0 at 8192 x 8192, M = 1; 57 against 66 at
-  // 256).
-  if (target.hasBulkCopy &&
-      problem.kDivisor * problem.activation.bits >= 16 * 8)
-    c.copy = CopyKind::Bulk;
+  if (copy != CopyKind::Sync)
+    c.copy = copy;
   const bool canBeEarly = target.hasGridDependency && target.hasCpAsync;
 
   llvm::SmallVector<int32_t, 8> blockMs;
@@ -182,7 +178,23 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     // Of the mma.sync shapes, the first is the best.
     if (kind != MmaKind::Wgmma && std::exchange(haveSync, true))
       continue;
-    visitConfigs(problem, target, kind, visit);
+    // Where a config can have them, copying by warps of their own was never
+    // slower (measured on an H200: 10.7 us against 12.0 at 8192 x 8192, M = 1;
+    // 57 against 66 at 256). With large tiles of wgmma there may be no
+    // registers left for them.
+    // Weights that are operands as they are come straight from shared memory;
+    // ptxas 13.0 serialises a wgmma with such registers across the loop.
+    bool direct =
+        kind == MmaKind::Wgmma && problem.weight.weight == problem.activation;
+    bool bulk = target.hasBulkCopy && !direct &&
+                problem.weightLayout == WeightLayout::Packed &&
+                problem.kDivisor * problem.activation.bits >= 16 * 8;
+    if (bulk)
+      visitConfigs(problem, target, kind, CopyKind::Bulk, visit);
+    if (!bulk || kind == MmaKind::Wgmma)
+      visitConfigs(problem, target, kind,
+                   target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync,
+                   visit);
   }
 }
 

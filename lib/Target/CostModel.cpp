@@ -52,11 +52,14 @@ constexpr double launchMicroseconds = 1.2;
 // take 15.7, 14.1, 13.4 us).
 constexpr double stageMicroseconds = 0.05;
 // With producer warps nobody meets at a stage's end: the price of a look at its
-// barrier and of starting on its data (measured at 8192 x 8192: M = 1, 16 stages
-// of 512 cost 1.0 us more than 8 of 1024; M = 1024, two tiles of 128 stages of
-// 64 cost 15 us more than of 64 stages of 128).
+// barrier and of starting on its data (measured at 8192 x 8192: M = 1, 16
+// stages of 512 cost 1.0 us more than 8 of 1024; M = 1024, two tiles of 128
+// stages of 64 cost 15 us more than of 64 stages of 128).
 constexpr double ringMicroseconds = 0.11;
 constexpr double ringClocks = 60;
+// Without them the warpgroups meet at every stage, and the tensor cores wait
+// for all of them (measured: 8192 x 8192, M = 1024, 212 us against 193).
+constexpr double meetingMicroseconds = 0.26;
 // What starting before the end of the kernel before saves: the launch, and the
 // wait for the first stages of weights (measured: 1.0 to 1.5 us).
 constexpr double earlyMicroseconds = 1.1;
@@ -327,7 +330,9 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   if (config.early)
     fixed -= earlyMicroseconds;
   fixed += busiest * stagesPerBlock / resident *
-           (hasProducers ? ringMicroseconds : stageMicroseconds);
+           (hasProducers                   ? ringMicroseconds
+            : config.mma == MmaKind::Wgmma ? meetingMicroseconds
+                                           : stageMicroseconds);
   fixed += (waves - 1) * (ends + waveMicroseconds) / resident;
   // Warps along K add their tiles up through shared memory.
   double reduce = double(config.blockN) * config.blockM * 4 *

@@ -398,6 +398,9 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
                     weight.table.has_value();
   if (bySequence)
     extra += warpgroups ? 80 : 72;
+  // The first step of the next trip is dequantized while this one's last runs.
+  if (bySequence && warpgroups && config.copy == CopyKind::Bulk)
+    extra += 32;
   // Several scales of a slab.
   if (int32_t group = weight.granularity.columns; group > 0 && group < 64)
     extra += units * 2 * (64 / group - 1);
@@ -413,28 +416,6 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
       units * columns >= 16 && config.blockK / 64 / config.warpsK >= 4)
     extra += 36;
   return extra;
-}
-
-std::optional<RegisterSplit> humming::splitRegisters(const KernelConfig &config,
-                                                     int32_t registersPerSM) {
-  int32_t consumers = config.numThreads();
-  if (config.copy != CopyKind::Bulk || consumers % 128 != 0)
-    return std::nullopt;
-  // Registers are handed out eight at a time.
-  int32_t even = registersPerSM / config.blockThreads() / 8 * 8;
-  // Few accumulators do not need more than an even share.
-  int32_t accumulators = (config.warpN / 16) * (config.warpM / 8) * 4 *
-                         (config.scale == ScalePlacement::Accumulator ? 2 : 1);
-  if (even >= 255 || accumulators + 72 <= even)
-    return std::nullopt;
-  // What the copies of 128 threads need without spilling.
-  constexpr int32_t producer = 40;
-  // Only what the block was launched with is there to be shared: asking for
-  // more waits for ever.
-  int32_t consumer =
-      (even * config.blockThreads() - producer * config.producerThreads()) /
-      consumers / 8 * 8;
-  return RegisterSplit{producer, std::min(consumer, 240)};
 }
 
 int32_t humming::predictRegisters(const MatmulProblem &problem,

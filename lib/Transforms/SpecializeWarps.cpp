@@ -69,10 +69,8 @@ constexpr int64_t kRingStageBytes = 16;
 
 class WarpSpecializer {
 public:
-  WarpSpecializer(CopyLoop parts, const KernelConfig &config,
-                  std::optional<RegisterSplit> registers)
-      : parts(parts), config(config), registers(registers), b(parts.loop),
-        loc(parts.loop.getLoc()),
+  WarpSpecializer(CopyLoop parts, const KernelConfig &config)
+      : parts(parts), config(config), b(parts.loop), loc(parts.loop.getLoc()),
         kernel(parts.loop->getParentOfType<gpu::GPUFuncOp>()) {}
 
   void run();
@@ -97,11 +95,9 @@ private:
               function_ref<void(Value, Value, Value)> body);
   void createConsumer();
   void rotate(Value stage, Value phase, Value firstStage, Value firstPhase);
-  void setRegisters(int32_t count, NVVM::SetMaxRegisterAction action);
 
   CopyLoop parts;
   KernelConfig config;
-  std::optional<RegisterSplit> registers;
   OpBuilder b;
   Location loc;
   gpu::GPUFuncOp kernel;
@@ -129,11 +125,6 @@ void WarpSpecializer::createRing() {
                                   b.getI8Type(), AffineMap(),
                                   scratchType.getMemorySpace()));
   ring = scratch;
-}
-
-void WarpSpecializer::setRegisters(int32_t count,
-                                   NVVM::SetMaxRegisterAction action) {
-  NVVM::SetMaxRegisterOp::create(b, loc, count, action);
 }
 
 void WarpSpecializer::copyTrip(Value trip, Value stage,
@@ -400,13 +391,7 @@ void WarpSpecializer::run() {
                                     Block::iterator(block->getTerminator()));
 
   b.setInsertionPointToStart(roles.thenBlock());
-  if (registers)
-    setRegisters(registers->producer, NVVM::SetMaxRegisterAction::decrease);
   createProducer();
-  if (registers) {
-    b.setInsertionPointToStart(otherwise);
-    setRegisters(registers->consumer, NVVM::SetMaxRegisterAction::increase);
-  }
   createConsumer();
   if (parts.wait)
     parts.wait.erase();
@@ -455,8 +440,6 @@ LogicalResult humming::specializeWarps(scf::ForOp loop,
                                    "persistent one");
   if (config.stages < 2 || config.stages > 8)
     return loop.emitOpError("expected 2 to 8 stages, got ") << config.stages;
-  // The register file of an SM has had this size since Kepler.
-  constexpr int32_t registersPerSM = 65536;
-  WarpSpecializer(*parts, config, splitRegisters(config, registersPerSM)).run();
+  WarpSpecializer(*parts, config).run();
   return success();
 }

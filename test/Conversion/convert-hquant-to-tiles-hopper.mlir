@@ -1,11 +1,11 @@
 // On sm_90a a warpgroup takes one step at a time from shared memory. Nothing is in
 // flight from one trip to the next.
 //
-// RUN: humming-opt %s --humming-configure="chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" --convert-hquant-to-tiles \
+// RUN: humming-opt %s --humming-configure="chip=sm_90a config=mma=wgmma,copy=cp.async,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" --convert-hquant-to-tiles \
 // RUN:   | FileCheck %s --check-prefix=TILES
-// RUN: humming-opt %s --pass-pipeline="builtin.module(humming-configure{chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1},convert-hquant-to-tiles,gpu.module(gpu.func(hquant-pipeline-copies)))" \
+// RUN: humming-opt %s --pass-pipeline="builtin.module(humming-configure{chip=sm_90a config=mma=wgmma,copy=cp.async,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1},convert-hquant-to-tiles,gpu.module(gpu.func(hquant-pipeline-copies)))" \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
-// RUN: humming-opt %s --humming-compile="chip=sm_90a config=mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" -o %t
+// RUN: humming-opt %s --humming-compile="chip=sm_90a config=mma=wgmma,copy=cp.async,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" -o %t
 // RUN: FileCheck %s --check-prefix=NVVM --input-file=%t
 // RUN: %execute %s %t --config mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1
 
@@ -27,7 +27,7 @@ func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<51
 // TILES: hquant.fence_async
 // TILES-NEXT: gpu.barrier
 // TILES: hquant.load_weights {{.*}} unit_stride = 4
-// TILES-COUNT-7: hquant.warpgroup_wait {{.*}} pending 1
+// TILES-COUNT-7: hquant.warpgroup_wait {{.*}} pending 3
 // TILES-NOT: pending 1
 // TILES: hquant.warpgroup_wait {{.*}} pending 0
 // TILES-NEXT: gpu.barrier
@@ -46,7 +46,7 @@ func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<51
 // PIPELINED: hquant.copy_tile
 // PIPELINED: hquant.commit_copies
 // PIPELINED: hquant.warpgroup_mma
-// PIPELINED: hquant.warpgroup_wait {{.*}} pending 1
+// PIPELINED: hquant.warpgroup_wait {{.*}} pending 3
 
 // NVVM-LABEL: llvm.func @layer
 // NVVM: nvvm.griddepcontrol launch_dependents

@@ -216,7 +216,7 @@ llvm::Error Execution::run() {
     if (!function)
       return makeError("@" + kernel.name + " is not in the lowered module");
     auto block = function->getAttrOfType<DenseI32ArrayAttr>("nvvm.reqntid");
-    if (!block || block[0] != int32_t(kernel.config.numThreads()))
+    if (!block || block[0] != int32_t(kernel.config.blockThreads()))
       return makeError("@" + kernel.name +
                        " was lowered with another config; give --config and "
                        "--tokens as the pipeline got them");

@@ -7,7 +7,7 @@
 // DEFINE: %{three} = hquant-verify-stage{stage=tile}
 // DEFINE: %{four} = hquant-verify-stage{stage=thread}
 // DEFINE: %{configure} = %{one},canonicalize,%{one},hquant-fuse-epilogue,%{one},hquant-select-lowering-config{chip=%{chip}},hquant-pack-weights,%{two},cse,%{two}
-// DEFINE: %{tile} = convert-hquant-to-tiles,%{three},gpu.module(gpu.func(hquant-pipeline-copies)),%{three},gpu.module(hquant-check-resources),%{three}
+// DEFINE: %{tile} = convert-hquant-to-tiles,%{three},gpu.module(gpu.func(hquant-specialize-warps,hquant-pipeline-copies)),%{three},gpu.module(hquant-check-resources),%{three}
 // DEFINE: %{thread} = gpu.module(hquant-lower-dequant),%{three},gpu.module(hquant-map-mma),%{three},gpu.module(convert-hquant-to-nvvm),%{four}
 // DEFINE: %{passes} = humming-opt %s -o %t.passes "--pass-pipeline=builtin.module(%{configure},%{tile},%{thread})"
 // DEFINE: %{pipeline} = humming-opt %s -o %t.pipeline --humming-compile=chip=%{chip}
@@ -22,7 +22,7 @@
 // REDEFINE: %{chip} = sm_89
 // RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
 // REDEFINE: %{chip} = sm_90
-// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,AMPERE --input-file=%t.passes
+// RUN: %{passes} && %{pipeline} && %{split} && diff %t.passes %t.pipeline && diff %t.split %t.pipeline && %execute %s %t.passes && FileCheck %s --check-prefixes=CHECK,HOPPER --input-file=%t.passes
 
 // CHECK: module attributes {hquant.target = #nvvm.target<chip = "[[CHIP:sm_[0-9]+]]">}
 // CHECK: gpu.module @kernels [#nvvm.target<chip = "[[CHIP]]">]
@@ -35,6 +35,12 @@
 // AMPERE: nvvm.cp.async.wait.group
 // AMPERE: nvvm.ldmatrix
 // AMPERE: nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// HOPPER: cp.async.bulk.shared::cluster.global.mbarrier
+// HOPPER: nvvm.cp.async.shared.global {{.*}}, 16, cache = {{ *}}cg
+// HOPPER: nvvm.cp.async.mbarrier.arrive
+// HOPPER: mbarrier.try_wait
+// HOPPER: nvvm.ldmatrix
+// HOPPER: nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
 // CHECK: llvm.return
 func.func @layer(%x: tensor<?x4096xf16>, %w: tensor<4096x4096xi4>, %s: tensor<4096x32xf16>, %z: tensor<4096x32xi4>, %b: tensor<4096xf16>, %e: tensor<?x4096xf16>) -> tensor<?x4096xf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<4096x32xf16>) zero_points(%z : tensor<4096x32xi4>)

@@ -84,7 +84,7 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
             "config key 'mma': expected m16n8k8, m16n8k16, m16n8k32, m16n8k64, "
             "m8n8k16 or wgmma, got 'm16n8k4'");
   EXPECT_EQ(parseError("copy=tma"),
-            "config key 'copy': expected sync or cp.async, got 'tma'");
+            "config key 'copy': expected sync, cp.async or bulk, got 'tma'");
   EXPECT_EQ(parseError("scale=none"),
             "config key 'scale': expected operand, accumulator or epilogue, "
             "got 'none'");

@@ -192,15 +192,6 @@ int64_t predictSharedMemory(const MatmulProblem &problem,
 int32_t predictRegisters(const MatmulProblem &problem,
                          const KernelConfig &config);
 
-/// How setmaxnreg shares the registers of an SM between a block's warpgroups.
-struct RegisterSplit {
-  int32_t producer, consumer; ///< registers a thread, multiples of 8
-};
-/// The split for a copy=bulk config of whole warpgroups whose multiplying
-/// threads would not get 255 registers otherwise; else nothing.
-std::optional<RegisterSplit> splitRegisters(const KernelConfig &config,
-                                            int32_t registersPerSM);
-
 /// Checks that the target can run the problem at all (formats, granularity).
 /// Error: "rule P<n>: expected ..., got ...".
 llvm::Error checkProblem(const MatmulProblem &problem,

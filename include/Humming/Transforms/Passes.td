@@ -148,8 +148,7 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
   let description = [{
     For kernels with `copy = bulk`. A warpgroup after the others makes the copies, up
     to `stages` trips ahead; a ring of barriers in workgroup memory says which stages
-    are full and which are empty. Where the multiplying threads want more registers
-    than an even share, the producers give theirs away (`nvvm.setmaxregister`).
+    are full and which are empty.
 
     ```mlir
     scf.for %i = ... {                     hquant.ring_init %ring
@@ -176,7 +175,6 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::gpu::GPUDialect",
-                           "::mlir::NVVM::NVVMDialect",
                            "::mlir::scf::SCFDialect"];
 }
 
