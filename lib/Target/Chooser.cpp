@@ -182,10 +182,10 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     // slower (measured on an H200: 10.7 us against 12.0 at 8192 x 8192, M = 1;
     // 57 against 66 at 256). With large tiles of wgmma there may be no
     // registers left for them.
-    // Weights that are operands as they are come straight from shared memory;
-    // ptxas 13.0 serialises a wgmma with such registers across the loop.
-    bool direct =
-        kind == MmaKind::Wgmma && problem.weight.weight == problem.activation;
+    // Weights that are operands as they are go from shared memory to the tensor
+    // cores: there is no dequantization to overlap with, and ptxas 13.0
+    // serialises a wgmma with such registers across the loop.
+    bool direct = problem.weight.weight == problem.activation;
     bool bulk = target.hasBulkCopy && !direct &&
                 problem.weightLayout == WeightLayout::Packed &&
                 problem.kDivisor * problem.activation.bits >= 16 * 8;

@@ -7,7 +7,7 @@
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
 // RUN: humming-opt %s --humming-compile="chip=sm_90a config=mma=wgmma,copy=cp.async,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1" -o %t
 // RUN: FileCheck %s --check-prefix=NVVM --input-file=%t
-// RUN: %execute %s %t --config mma=wgmma,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1
+// RUN: %execute %s %t --config mma=wgmma,copy=cp.async,block=128x64x128,warp=16x64,warps_k=1,stages=4,scale=operand,split_k=1,early=1
 
 func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<512x8xbf16>) -> tensor<?x512xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<512x8xbf16>) quant_type = <u4, scale = bf16, group = 128>
@@ -56,5 +56,5 @@ func.func @layer(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xi4>, %s: tensor<51
 // NVVM: nvvm.wgmma.fence.aligned
 // NVVM: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
 // NVVM: nvvm.wgmma.commit.group.sync.aligned
-// NVVM: nvvm.wgmma.wait.group.sync.aligned 1
+// NVVM: nvvm.wgmma.wait.group.sync.aligned 3
 // NVVM: "wgmma.wait_group.sync.aligned 0;"
