@@ -11,22 +11,23 @@
 // has these tensors, those in brackets where its type has them:
 //
 //   NAME.packed        U8, the packed layout of Packing.h; or in its place
-//   NAME.plain         [N, K], U8 (s8 as I8), row-major as the checkpoint has it
-//   NAME.scales        [G, ceil(N/64), 64] in the scale's dtype (U8: e8m0)
+//   NAME.plain         [N, K], U8 (s8 as I8), row-major as the checkpoint has
+//   it NAME.scales        [G, ceil(N/64), 64] in the scale's dtype (U8: e8m0)
 //   [NAME.zero_points] the same shape, U8 or the scale's dtype
 //   [NAME.global]      F32, one value or [N]
 //   [NAME.table]       F32 [16], the code table
 //   [NAME.bias]        F32 [N]
 //   [NAME.k_order]     I32 [K]
 //
-// 8-bit weights without zero points in a format that is one of activations too are
-// plain for activations of 8 bits, if K is a multiple of 16: they are operands of
-// the MMA as they are, and 8-bit activations of another format cannot use them.
+// 8-bit weights without zero points in a format that is one of activations too
+// are plain for activations of 8 bits, if K is a multiple of 16: they are
+// operands of the MMA as they are, and 8-bit activations of another format
+// cannot use them.
 //
 // An entry `humming:NAME` in the shard's metadata is a JSON object of n, k,
-// layout (packed or plain; packed where it is missing), activation_bits, weight, scale, granularity, zero_point, row_phase,
-// column_phase and input_scale. Tensors of layers that are not quantized keep
-// their names.
+// layout (packed or plain; packed where it is missing), activation_bits,
+// weight, scale, granularity, zero_point, row_phase, column_phase and
+// input_scale. Tensors of layers that are not quantized keep their names.
 //
 //===----------------------------------------------------------------------===//
 
