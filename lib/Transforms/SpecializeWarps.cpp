@@ -438,6 +438,10 @@ LogicalResult humming::specializeWarps(scf::ForOp loop,
   if (parts->tiles && parts->wait)
     return parts->wait.emitOpError("expected no wait for earlier kernels in a "
                                    "persistent one");
+  // What rotate() moves around.
+  if (parts->fence && loop.getBody()->getOps<WarpgroupWaitOp>().empty())
+    return loop.emitOpError("expected a warpgroup_wait in a K loop with a "
+                            "fence_async");
   if (config.stages < 2 || config.stages > 8)
     return loop.emitOpError("expected 2 to 8 stages, got ") << config.stages;
   WarpSpecializer(*parts, config).run();

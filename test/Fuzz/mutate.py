@@ -57,6 +57,7 @@ VARIANTS = {
     "humming-configure": ["%s{chip=sm_75}", "%s{chip=sm_90}"],
     "humming-compile": ["%s{chip=sm_75}", "%s{chip=sm_80}", "%s{chip=sm_90}"],
     "hquant-pipeline-copies": ["gpu.module(gpu.func(%s))"],
+    "hquant-specialize-warps": ["gpu.module(gpu.func(%s))"],
     "hquant-check-resources": ["gpu.module(%s)"],
     "convert-hquant-to-nvvm": ["gpu.module(%s)"],
 }
