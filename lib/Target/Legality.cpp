@@ -55,7 +55,8 @@
 //   L13 2 to 8 stages; exactly 2 with copy=sync
 //   L14 at most 128 accumulator registers a thread, partial sums included
 //   L15 shared memory fits a block of the chip
-//   L16 at most 255 registers a thread, and the block's fit the SM
+//   L16 at most 255 registers a thread, and the block's fit the SM; with
+//       copy=bulk no more than an even share
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
 //       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),

@@ -474,8 +474,8 @@ def HQuant_FenceAsyncOp : HQuant_TileOp<"fence_async", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "make this thread's writes to workgroup memory visible to the async proxy";
   let description = [{
-    Between ordinary or cp.async writes and a `warpgroup_mma` that reads them,
-    followed by a barrier.
+    Between ordinary or cp.async writes and a `warpgroup_mma` that reads them:
+    followed by a barrier, or by the readers after a `ring_wait` for them.
   }];
   let assemblyFormat = "attr-dict";
 }
