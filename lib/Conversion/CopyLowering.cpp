@@ -42,6 +42,7 @@ struct Chunk {
 /// The static shape of a tile, read off a copy op.
 struct TileShape {
   int64_t cellBytes, rows, columns, threads;
+  int64_t firstThread = 0; ///< of those that copy
 
   template <typename Op>
   static TileShape of(Op op) {
@@ -54,7 +55,7 @@ struct TileShape {
 
   Chunk chunk(LoweringBuilder &lb, int64_t j) const {
     Chunk result;
-    result.index = lb.add(lb.threadId(), j * threads);
+    result.index = lb.add(lb.threadId(), j * threads - firstThread);
     if ((j + 1) * threads > chunks())
       result.inTile = lb.ult(result.index, chunks());
     if (rows == 1) {
@@ -171,6 +172,7 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     TileShape tile = TileShape::of(op);
+    tile.firstThread = op.getFirstThread();
     TileSource source = TileSource::of(op, adaptor);
     Value dest = destinationBase(lb, op, adaptor);
     bool async = op.getAsync() && source.granule >= 4;
@@ -180,7 +182,7 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
       rewriter.eraseOp(op);
       return success();
     }
-    if (op.getFirstThread() > 0) {
+    if (op.getFirstThread() > 0 && op.getSwizzle()) {
       copyPanels(lb, tile, source, dest, op.getFirstThread());
       rewriter.eraseOp(op);
       return success();
@@ -212,15 +214,19 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
       Value inside = lb.ult(lb.add(source.row, row), source.rowBound);
       return lb.mul(lb.select(inside, columns, lb.c(0)), tile.cellBytes);
     };
-    lb.when(lb.ult(thread, tile.rows), [&] {
-      Value bytes = bytesOf(thread);
+    // A warp's threads start their copies one after the other, so neighbouring
+    // rows go to different warps.
+    Value own = lb.add(lb.mul(lb.and_(thread, 31), tile.threads / 32),
+                       lb.lshr(thread, 5));
+    lb.when(lb.ult(own, tile.rows), [&] {
+      Value bytes = bytesOf(own);
       lb.when(lb.ult(lb.c(0), bytes), [&] {
-        Value line = lb.mul(lb.zext64(lb.add(source.row, thread)),
+        Value line = lb.mul(lb.zext64(lb.add(source.row, own)),
                             lb.zext64(source.stride));
         Value from = lb.offset(
             source.pointer,
             lb.mul(lb.add(line, lb.zext64(source.column)), tile.cellBytes));
-        Value to = lb.offset(dest, lb.mul(thread, rowBytes));
+        Value to = lb.offset(dest, lb.mul(own, rowBytes));
         NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full, bytes,
                                          NVVM::MemScopeKind::CTA);
         bulkCopy(lb, to, from, bytes, full);

@@ -210,7 +210,10 @@ private:
                          ? 0
                          : std::fabs(roundTo(operand, value) - value);
       double error = valueError * s;
-      if (onOperand)
+      // Where weight and scale are exact, so is how far their product is off.
+      if (onOperand && valueError == 0 && scaleError == 0)
+        error = std::fabs(roundTo(operand, value * s) - value * s);
+      else if (onOperand)
         error += value * scaleError + valueError * scaleError +
                  u * (value + valueError) * (s + scaleError) + eta;
       errors[position(j)] = error * t;

@@ -17,6 +17,7 @@
 #include "Humming/Quant/Packing.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace humming;
@@ -124,6 +125,53 @@ int32_t humming::dequantExponent(const QuantType &type,
   if (weight.isFloat())
     return weight == operand ? 0 : bias + 1 - (1 << (weight.exponentBits - 1));
   return bias - 1 + operand.mantissaBits;
+}
+
+/// Bits from the first to the last that is set in any value of the weights.
+static int64_t significantBits(const QuantType &type) {
+  const NumberFormat &weight = type.weight;
+  if (weight.isFloat())
+    return weight.mantissaBits + 1;
+  // Without zero points: up to 2^(bits-1), one bit.
+  return type.zeroPoint == ZeroPointKind::None
+             ? std::max<int64_t>(1, weight.bits - 1)
+             : weight.bits;
+}
+
+bool humming::scalesFitOperand(const QuantType &type,
+                               const NumberFormat &operand,
+                               bool nativeConvert) {
+  if (operand.bits != 16)
+    return false;
+  if (type.scale == operand)
+    return true;
+  if (type.zeroPoint == ZeroPointKind::Float)
+    return false;
+  if (type.scale.isE8M0())
+    return operand.isBF16();
+  if (type.scale != NumberFormat::smallFloat(4, 3) || !nativeConvert ||
+      type.table)
+    return false;
+  const NumberFormat &weight = type.weight;
+  int64_t scaleBits = type.scale.mantissaBits + 1;
+  if (significantBits(type) + scaleBits > operand.mantissaBits + 1)
+    return false;
+  if (operand.isBF16())
+    return true;
+  // f16's range: the largest product, and the place of the smallest one's last
+  // bit (subnormals of all three are multiples of it).
+  bool isSymmetric = type.zeroPoint == ZeroPointKind::None;
+  double largest = weight.isFloat()
+                       ? weight.maxFinite()
+                       : std::ldexp(1.0, weight.bits - int(isSymmetric));
+  auto lastBit = [](const NumberFormat &f) {
+    if (!f.isFloat())
+      return int64_t(0);
+    int64_t bias = (int64_t(1) << (f.exponentBits - 1)) - 1;
+    return 1 - bias - int64_t(f.mantissaBits);
+  };
+  return largest * type.scale.maxFinite() <= operand.maxFinite() &&
+         lastBit(weight) + lastBit(type.scale) >= lastBit(operand);
 }
 
 int32_t humming::mantissaPosition(const NumberFormat &weight,
@@ -325,6 +373,12 @@ DequantCost Counter::run() {
     cost.perGroup = operand.bits == 16  ? 4 + double(positions.size() > 1)
                     : operand.bits == 8 ? 2
                                         : 6;
+  // Two prmt spread two scales; those of another format are converted first.
+  cost.perScale = 2;
+  if (type.scale.isE8M0())
+    cost.perScale += 4;
+  else if (type.scale.bits == 8)
+    cost.perScale += operand.isF16() ? 1 : 4;
   return cost;
 }
 

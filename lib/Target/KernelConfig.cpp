@@ -396,13 +396,18 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   // halves of several registers at once; wgmma keeps two steps of operands.
   bool bySequence = (weight.weight.isFloat() && weight.weight.bits < 8) ||
                     weight.table.has_value();
+  // With wgmma and one set of accumulators ptxas finds room (128 x 256 tiles of
+  // two warpgroups with 168 registers, without spills).
+  if (warpgroups && !hasPartialSums(problem, config))
+    bySequence = false;
   if (bySequence)
-    extra += warpgroups ? 80 : 72;
+    extra += warpgroups ? 80 : units * columns >= 12 ? 72 : 8;
   // The first step of the next trip is dequantized while this one's last runs.
   if (bySequence && warpgroups && config.copy == CopyKind::Bulk)
     extra += 32;
   // Several scales of a slab.
-  if (int32_t group = weight.granularity.columns; group > 0 && group < 64)
+  int32_t group = weight.granularity.columns;
+  if (group > 0 && group < 64 && config.scale != ScalePlacement::Operand)
     extra += units * 2 * (64 / group - 1);
   if (!warpgroups && units * columns >= 32) {
     // Warp tiles of 64 x 64 have 240 registers without anything else.
@@ -427,7 +432,10 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   if (hasPartialSums(problem, config))
     accumulators *= 2; // the partial sum of a group and the total
   int64_t packed = units * problem.weight.weight.bits; // words of one slab
-  int64_t operand = units * 4;                         // one MMA step
+  // A warpgroup dequantizes a step at a time: ptxas loads wide words as late.
+  if (config.mma == MmaKind::Wgmma)
+    packed = std::min<int64_t>(packed, units * 4);
+  int64_t operand = units * 4; // one MMA step
   // Plain weights are operands: those of a slab, or for wgmma none.
   if (problem.weightLayout == WeightLayout::Plain) {
     packed = 0;

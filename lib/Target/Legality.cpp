@@ -50,7 +50,8 @@
 //   L9  blockK is a multiple of the group or the group of blockK, for groups of
 //       weights and of activations
 //   L10 epilogue scaling exactly for whole-row scales
-//   L11 operand scaling only if scale and activation have one type of 16 bits
+//   L11 operand scaling only if the scale is of the activation's 16-bit type or
+//       converts to it and leaves products exact (scalesFitOperand)
 //   L12 the chip has the copy mechanism
 //   L13 2 to 8 stages; exactly 2 with copy=sync
 //   L14 at most 128 accumulator registers a thread, partial sums included
@@ -391,8 +392,8 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (!verdict.require(11,
                        c.scale != ScalePlacement::Operand ||
-                           (weight.scale == problem.activation &&
-                            problem.activation.bits == 16),
+                           scalesFitOperand(weight, problem.activation,
+                                            target.convertsFp8()),
                        [&] {
                          return Text("scale=accumulator for " +
                                          weight.scale.str() + " scales and " +

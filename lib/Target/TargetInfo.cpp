@@ -248,6 +248,7 @@ bool TargetInfo::supports(MmaKind kind, const NumberFormat &operand) const {
 
 // PTX ISA, cvt: "e4m3x2 and e5m2x2 require sm_89 or higher".
 bool TargetInfo::convertsFp8() const { return smVersion >= 89; }
+bool TargetInfo::emulatesFp8Mma() const { return smVersion == 90; }
 
 llvm::Expected<const TargetInfo *>
 humming::getTargetInfo(llvm::StringRef chip) {

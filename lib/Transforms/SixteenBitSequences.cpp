@@ -55,9 +55,13 @@ namespace {
 class SixteenBitSequence : public DequantSequence {
 public:
   void beginGroup(Value scales, Value zeroPoints) override {
-    for (int64_t row = 0; row < 2; ++row)
-      if (spec.hasScales)
-        scale[row] = toPair(broadcastHalf(scales, row));
+    if (spec.hasScales) {
+      Value both = spec.scale == spec.operand ? scales
+                   : spec.scale.isE8M0()      ? convertE8M0(scales)
+                                              : convertE4M3Scales(scales);
+      for (int64_t row = 0; row < 2; ++row)
+        scale[row] = toPair(broadcastHalf(both, row));
+    }
     beginZeroPoints(zeroPoints);
   }
 
@@ -147,6 +151,46 @@ protected:
       halves[i] =
           LLVM::FAddOp::create(b, loc, extend(value, i), minusFloatZero[row]);
     return round(halves[0], halves[1]);
+  }
+
+  /// Two bytes of a word, powers of two, as bf16. The exponent field is the
+  /// byte; byte 0 is the subnormal 2^-127. Byte 255 has become infinity, which
+  /// times zero is NaN; other scales times zero change nothing.
+  Value convertE8M0(Value bytes) {
+    Value fields = shiftLeft(permute(bytes, word(0), 0x4140), 7);
+    auto halves = VectorType::get(2, b.getI16Type());
+    Value least = LLVM::ConstantOp::create(
+        b, loc, halves,
+        DenseElementsAttr::get(halves, b.getI16IntegerAttr(0x40)));
+    Value powers = toPair(LLVM::UMaxOp::create(
+        b, loc, LLVM::BitcastOp::create(b, loc, halves, fields), least));
+    return toWord(fma(powers, splat(0.0), powers));
+  }
+
+  /// Two bytes of a word, e4m3, exactly.
+  Value convertE4M3Scales(Value bytes) {
+    Value converted =
+        cvtE4M3(LLVM::TruncOp::create(b, loc, b.getI16Type(), bytes));
+    return isF16 ? converted : toWord(throughF32(converted));
+  }
+
+  /// cvt takes two e4m3 codes in 16 bits to an f16 pair.
+  Value cvtE4M3(Value codes) {
+    return LLVM::InlineAsmOp::create(
+               b, loc, b.getI32Type(), codes, "cvt.rn.f16x2.e4m3x2 $0, $1;",
+               "=r,h", /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(b.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               ArrayAttr())
+        .getResult(0);
+  }
+
+  /// An f16 pair in bf16. Exact for what 8 bits hold.
+  Value throughF32(Value halves) {
+    Value f16Pair = LLVM::BitcastOp::create(
+        b, loc, VectorType::get(2, b.getF16Type()), halves);
+    return round(extend(f16Pair, 0), extend(f16Pair, 1));
   }
 
   bool isF16;
@@ -354,14 +398,7 @@ private:
                    0x0404 | (2 + column) << 12 | column << 4);
   }
 
-  /// An f16 pair in bf16. Exact for what 8 bits hold.
-  Value throughF32(Value halves) {
-    Value f16Pair = LLVM::BitcastOp::create(
-        b, loc, VectorType::get(2, b.getF16Type()), halves);
-    return round(extend(f16Pair, 0), extend(f16Pair, 1));
-  }
-
-  /// cvt takes two codes in 16 bits: bytes 0 and 2 of a word, and 1 and 3.
+  /// cvt takes two codes: bytes 0 and 2 of a word, and 1 and 3.
   Value convertE4M3(int64_t index) {
     Piece piece = piecesOf(index).front();
     Value &pairs = gathered[piece.word];
@@ -369,14 +406,7 @@ private:
       pairs = permute(words[piece.word], words[piece.word], 0x3120);
     Value codes = LLVM::TruncOp::create(b, loc, b.getI16Type(),
                                         shiftRight(pairs, 2 * piece.shift));
-    return LLVM::InlineAsmOp::create(
-               b, loc, b.getI32Type(), codes, "cvt.rn.f16x2.e4m3x2 $0, $1;",
-               "=r,h", /*has_side_effects=*/false, /*is_align_stack=*/false,
-               LLVM::TailCallKind::None,
-               LLVM::AsmDialectAttr::get(b.getContext(),
-                                         LLVM::AsmDialect::AD_ATT),
-               ArrayAttr())
-        .getResult(0);
+    return cvtE4M3(codes);
   }
 
   /// Sign, exponent and mantissa where the operand has them.

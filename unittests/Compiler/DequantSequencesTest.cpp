@@ -107,6 +107,12 @@ private:
         .Case([&](LLVM::TruncOp o) {
           set(o.getRes(), {word(o.getArg()) & 0xffff});
         })
+        .Case([&](LLVM::UMaxOp o) {
+          Bits result;
+          for (auto [x, y] : llvm::zip(get(o.getA()), get(o.getB())))
+            result.push_back(std::max(x, y));
+          set(o.getRes(), result);
+        })
         .Case([&](LLVM::BitcastOp o) { bitcast(o); })
         .Case([&](LLVM::FMAOp o) {
           floats(o,
@@ -152,8 +158,14 @@ private:
       return;
     }
     Bits bits;
-    for (APFloat f : cast<DenseElementsAttr>(c.getValue()).getValues<APFloat>())
-      bits.push_back(uint32_t(f.bitcastToAPInt().getZExtValue()));
+    auto elements = cast<DenseElementsAttr>(c.getValue());
+    if (elements.getElementType().isInteger()) {
+      for (APInt v : elements.getValues<APInt>())
+        bits.push_back(uint32_t(v.getZExtValue()));
+    } else {
+      for (APFloat f : elements.getValues<APFloat>())
+        bits.push_back(uint32_t(f.bitcastToAPInt().getZExtValue()));
+    }
     set(c.getRes(), bits);
   }
 
@@ -350,9 +362,10 @@ void checkAll(Sequence &sequence, uint32_t zeroLow = 0, uint32_t zeroHigh = 0,
         if (spec.table)
           expected = roundTo(expected);
         if (spec.hasScales)
-          expected =
-              roundTo(expected * spec.scale.decode(r & 1 ? scaleWord >> 16
-                                                         : scaleWord & 0xffff));
+          expected = roundTo(
+              expected *
+              spec.scale.decode(scaleWord >> (r & 1 ? spec.scale.bits : 0) &
+                                ((1u << spec.scale.bits) - 1)));
         double value = spec.operand.decode(got[r * (32 / a) + i]) * factor;
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(value))
@@ -466,6 +479,34 @@ TEST(DequantSequences, ScalesOnTheOperand) {
       // A scale of zero gives zero, and NaN stays NaN.
       checkAll(sequence, 0, 0, operand.encode(3.3) << 16);
     }
+}
+
+/// Every scale of 8 bits; products are exact (scalesFitOperand), up to bf16's
+/// own infinity.
+TEST(DequantSequences, ConvertedScalesOnTheOperand) {
+  int pairs = 0;
+  for (NumberFormat operand : {NumberFormat::f16(), NumberFormat::bf16()})
+    for (NumberFormat scale :
+         {NumberFormat::e8m0(), NumberFormat::smallFloat(4, 3)})
+      for (NumberFormat weight :
+           {NumberFormat::smallFloat(2, 1), NumberFormat::smallFloat(3, 2),
+            NumberFormat::smallFloat(4, 3), NumberFormat::unsignedInt(4),
+            NumberFormat::unsignedInt(8)}) {
+        DequantSpec spec = makeSpec(weight, operand);
+        spec.scale = scale;
+        spec.hasScales = true;
+        spec.nativeConvert = true;
+        if (!legal(spec) || !scalesFitOperand(typeOf(spec), operand, true))
+          continue;
+        ++pairs;
+        Sequence sequence(spec);
+        ASSERT_TRUE(sequence.exists);
+        for (uint32_t byte = 0; byte < 256; byte += weight.bits < 6 ? 2 : 14)
+          checkAll(sequence, 0, 0, byte | (byte + 1) << 8);
+      }
+  // bf16: e8m0 with all, e4m3 with all but u8, whose products have 11 bits;
+  // f16: e4m3 with all but e4m3, whose products leave its range.
+  EXPECT_EQ(pairs, 5 + 4 + 4);
 }
 
 TEST(DequantSequences, Tables) {

@@ -36,12 +36,20 @@ NumberFormat weightOperand(const QuantType &type,
 /// is too large: integers without zero points lie at the top of wider ones.
 int32_t dequantExponent(const QuantType &type, const NumberFormat &operand);
 
+/// Whether scales of `type` can be multiplied into the dequantized operands:
+/// they are of the operand's own 16-bit format, or there is a short conversion
+/// to it and the product of weight and scale is exact (e8m0 for bf16; e4m3
+/// where the chip converts it, `nativeConvert`).
+bool scalesFitOperand(const QuantType &type, const NumberFormat &operand,
+                      bool nativeConvert);
+
 /// What one dequantization costs, in instructions a lane. A lop3, prmt, shift,
 /// packed fma or conversion counts one; bit casts and constants nothing.
 struct DequantCost {
   double perWeights8 =
       0;               ///< for 8 weights, without the multiplication by a scale
   double perGroup = 0; ///< for the zero points of a group (two rows)
+  double perScale = 0; ///< for a group's scales on the operand (two rows)
 };
 /// `nativeConvert`: the chip converts e4m3 to f16. checkDequant must hold.
 DequantCost dequantCost(const QuantType &type, const NumberFormat &operand,

@@ -70,6 +70,9 @@ struct TargetInfo {
   bool supports(MmaKind kind, const NumberFormat &operand) const;
   /// True if cvt converts between 8-bit floats and f16 (sm_89 on).
   bool convertsFp8() const;
+  /// True if the assembler makes mma.sync of 8-bit floats out of conversions
+  /// and f16 MMAs (seen in ptxas 13.0's code for sm_90 and sm_90a).
+  bool emulatesFp8Mma() const;
 };
 
 /// The row of `chip`. Error: names the chip and lists the known ones.

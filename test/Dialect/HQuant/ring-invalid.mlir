@@ -29,9 +29,9 @@ func.func @copy_c11(%p: !llvm.ptr<1>, %i: i32, %t: !tile, %r: !ring) {
 !tile = memref<3x2048xi8, #gpu.address_space<workgroup>>
 
 func.func @copy_c12(%p: !llvm.ptr<1>, %i: i32, %t: !tile) {
-  // expected-error @+1 {{expected a copy with first_thread to go through a ring or to be async, with swizzle}}
+  // expected-error @+1 {{expected a copy with first_thread to go through a ring or to be async, with granule 16}}
   hquant.copy_tile %p[%i, %i] bounds[%i, %i] stride %i to %t[%i]
-      {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16, threads = 128, first_thread = 128, async}
+      {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16, threads = 128, first_thread = 128}
       : !llvm.ptr<1> to !tile
   return
 }

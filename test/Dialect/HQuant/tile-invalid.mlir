@@ -453,7 +453,7 @@ func.func @fragment_c13_differ(%w: vector<1x4xi32>, %s: vector<1x1xi32>, %z: vec
 // -----
 
 func.func @fragment_c14(%w: vector<1x4xi32>, %s: vector<1x1xi32>) {
-  // expected-error @+1 {{expected scales on the operand in its own format f16, got bf16}}
+  // expected-error @+1 {{expected scales on the operand in its own format f16, e8m0 for bf16 or e4m3 with native_convert, got bf16}}
   %a = hquant.dequant %w scales(%s : vector<1x1xi32>)
       {mma = #hquant.sync_mma<m16n8k16, f16>, weight = #hquant.format<u4>, scale = #hquant.format<bf16>}
       : vector<1x4xi32> -> vector<1x4x4xi32>

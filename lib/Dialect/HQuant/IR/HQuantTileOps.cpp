@@ -194,13 +194,13 @@ static LogicalResult verifyProducers(CopyTileOp op) {
     return verifyRing(op, op.getRing());
   }
   // copy_c12
-  if (first > 0 &&
-      (!op.getAsync() || !op.getSwizzle() || op.getGranule() != 16 ||
-       threads % 128 != 0 || int64_t(op.getCellBytes()) > 16))
+  bool swizzleFits = threads % 128 == 0 && int64_t(op.getCellBytes()) <= 16;
+  if (first > 0 && (!op.getAsync() || op.getGranule() != 16 ||
+                    (op.getSwizzle() && !swizzleFits)))
     return op.emitOpError("expected a copy with first_thread to go through a "
-                          "ring or to be async, with swizzle, granule 16, "
-                          "cells of at most 16 bytes and a multiple of 128 "
-                          "threads");
+                          "ring or to be async, with granule 16, and with "
+                          "swizzle cells of at most 16 bytes and a multiple of "
+                          "128 threads");
   return success();
 }
 
@@ -400,9 +400,15 @@ LogicalResult DequantOp::verify() {
     groups = type.getDimSize(1);
   }
   // fragment_c14
-  if (getScales() && scale != getMma().getOperandFormat())
+  NumberFormat operand = getMma().getOperandFormat();
+  bool converts = (scale.isE8M0() && operand.isBF16()) ||
+                  (scale == NumberFormat::smallFloat(4, 3) &&
+                   operand.bits == 16 && getNativeConvert());
+  if (getScales() && scale != operand && !converts)
     return emitOpError("expected scales on the operand in its own format ")
-           << getMma().getOperandFormat().str() << ", got " << scale.str();
+           << operand.str()
+           << ", e8m0 for bf16 or e4m3 with native_convert, got "
+           << scale.str();
   // fragment_c15
   if (getFloatZeroPoints() && !(getZeroPoints() && isSixteenBitFloat(scale)))
     return emitOpError("expected zero points in f16 or bf16 with "

@@ -359,7 +359,8 @@ def HQuant_DequantOp : HQuant_TileOp<"dequant", [
     Pure, AttrSizedOperandSegments]> {
   let summary = "turn packed weight words into the A fragment of the MMA";
   let description = [{
-    a = (q - z) * s in the MMA's operand format. Without `zero_points`, unsigned
+    a = (q - z) * s in the MMA's operand format; scales of another format are
+    converted to it first, which is exact. Without `zero_points`, unsigned
     codes have z = 2^(bits-1). Without `scales`, s = 1 (they are applied to the
     accumulators or in the epilogue). Group of step i: i G / S. The fragment may be
     of the steps from `first_step` alone. With a `table` of 16 values, q is the
