@@ -190,12 +190,13 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     // against 12.0 at 8192 x 8192, M = 1; 57 against 66 at 256). With large
     // tiles of wgmma there may be no registers left for them.
     //
-    // Weights that are operands as they are go from shared memory to the tensor
-    // cores: there is no dequantization to overlap with, and ptxas 13.0
-    // serialises a wgmma with such registers across the loop.
-    bool direct = problem.weight.weight == problem.activation;
+    // Packed weights that are operands as they are have no dequantization to
+    // overlap with, and ptxas 13.0 serialises a wgmma with such registers
+    // across the loop. Plain ones go from shared memory to the tensor cores.
+    bool plain = problem.weightLayout == WeightLayout::Plain;
+    bool direct = !plain && problem.weight.weight == problem.activation;
     bool bulk = target.hasBulkCopy && !direct &&
-                problem.weightLayout == WeightLayout::Packed &&
+                (!plain || kind == MmaKind::Wgmma) &&
                 problem.kDivisor * problem.activation.bits >= 16 * 8;
     if (bulk)
       visitConfigs(problem, target, kind, CopyKind::Bulk, visit);

@@ -63,8 +63,7 @@
 //       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
 //       copy=bulk or cp.async and at least 3 stages
 //   L19 early=1 only on chips with griddepcontrol, not with copy=sync
-//   L20 copy=bulk only for packed weights and where K comes in pieces of 16
-//       bytes of activations
+//   L20 copy=bulk only where K comes in pieces of 16 bytes of activations
 //   L21 persistent=1 only with mma=wgmma and copy=bulk, without splits and
 //   warps
 //       along K, N even, early=0: nothing of a tile's epilogue touches shared
@@ -446,7 +445,9 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     // nvJitLink 13.0 ignores it.) The estimate is 12 too high where no partial
     // sums are kept (AssembleChoicesTest: 178 for 166).
     int64_t even = target.registersPerSM / threads / 8 * 8;
-    bool sparing = c.mma == MmaKind::Wgmma && !hasPartialSums(problem, c);
+    bool sparing = c.mma == MmaKind::Wgmma &&
+                   (!hasPartialSums(problem, c) ||
+                    problem.weightLayout == WeightLayout::Plain);
     mostRegisters = std::min<int64_t>(255, even + (sparing ? 12 : 0));
     blockRegisters = std::min<int64_t>(registers, even) * threads;
   }
@@ -476,14 +477,11 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   int32_t pieceBytes = problem.kDivisor * problem.activation.bits / 8;
-  bool packed = problem.weightLayout == WeightLayout::Packed;
-  if (!verdict.require(
-          20, c.copy != CopyKind::Bulk || (pieceBytes >= 16 && packed), [&] {
-            return Text("copy=cp.async for plain weights and for K in pieces "
-                        "of less than 16 bytes of activations",
-                        "copy=bulk, " + stringify(problem.weightLayout).str() +
-                            " weights and pieces of " + str(pieceBytes));
-          }))
+  if (!verdict.require(20, c.copy != CopyKind::Bulk || pieceBytes >= 16, [&] {
+        return Text("copy=cp.async for K in pieces of less than 16 bytes of "
+                    "activations",
+                    "copy=bulk and pieces of " + str(pieceBytes));
+      }))
     return false;
   if (!verdict.require(
           21,

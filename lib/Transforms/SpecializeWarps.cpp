@@ -27,6 +27,15 @@
 // copies visible to the async proxy: the fence waits for all copies of its
 // thread.
 //
+// Where both operands of wgmma lie in shared memory there is nothing to load or
+// dequantize, and no register of A that ptxas could take too early: the MMAs of
+// a trip stay in flight into the next one (overlapTrips).
+//
+//     for i:   ring_wait [i mod S]
+//              MMAs of trip i
+//              wait for those of trip i - 1; ring_release [(i - 1) mod S]
+//     wait for all
+//
 // In a persistent kernel both have a loop over tiles around theirs, and stage
 // and phase run on from tile to tile: the producers fill stages for the next
 // tile while the consumers store the one before.
@@ -100,6 +109,9 @@ private:
               function_ref<void(Value, Value, Value)> body);
   void createConsumer();
   void rotate(Value stage, Value phase, Value firstStage, Value firstPhase);
+  /// The K loop's wait for MMAs, if these may stay in flight over a trip.
+  WarpgroupWaitOp findOverlap();
+  void overlapTrips(WarpgroupWaitOp wait, Value previous);
 
   CopyLoop parts;
   KernelConfig config;
@@ -329,6 +341,62 @@ void WarpSpecializer::rotate(Value stage, Value phase, Value firstStage,
     op->erase();
 }
 
+/// MMAs from shared memory whose sums nothing but the next trip takes.
+WarpgroupWaitOp WarpSpecializer::findOverlap() {
+  WarpgroupWaitOp result;
+  for (Operation &op : *parts.loop.getBody()) {
+    if (isa<WarpgroupMmaOp, MmaOp, AccumulateOp, ScaleAccumulateOp>(op))
+      return {};
+    if (auto wait = dyn_cast<WarpgroupWaitOp>(op)) {
+      if (result)
+        return {};
+      result = wait;
+    }
+  }
+  if (!result || !llvm::all_of(result->getUsers(), [&](Operation *user) {
+        return user == parts.loop.getBody()->getTerminator();
+      }))
+    return {};
+  return result;
+}
+
+/// Makes `wait` one for the trip before, whose stage is `previous`, and waits
+/// for the last trip after the loop.
+void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
+  Block *body = parts.loop.getBody();
+  wait.setPending(llvm::range_size(body->getOps<WarpgroupMmaTilesOp>()));
+  b.setInsertionPoint(body->getTerminator());
+  Value isLater = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                        parts.loop.getInductionVar(),
+                                        parts.loop.getLowerBound());
+  scf::IfOp::create(b, loc, isLater, [&](OpBuilder &builder, Location) {
+    RingReleaseOp::create(builder, loc, ring, previous);
+    scf::YieldOp::create(builder, loc);
+  });
+  auto yield = cast<scf::YieldOp>(body->getTerminator());
+  for (auto [value, result] :
+       llvm::zip(yield.getOperands(), parts.loop.getResults())) {
+    if (value != wait.getResult())
+      continue;
+    b.setInsertionPointAfter(parts.loop);
+    auto last = WarpgroupWaitOp::create(b, loc, result.getType(), result,
+                                        /*pending=*/0);
+    result.replaceAllUsesExcept(last.getResult(), last);
+    b.setInsertionPointAfter(last);
+  }
+  if (!parts.tiles)
+    return;
+  // The next tile's trips count on this stage too.
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                    parts.loop.getLowerBound(),
+                                    parts.loop.getUpperBound());
+  Value lastStage = parts.loop.getResults().back();
+  scf::IfOp::create(b, loc, any, [&](OpBuilder &builder, Location) {
+    RingReleaseOp::create(builder, loc, ring, lastStage);
+    scf::YieldOp::create(builder, loc);
+  });
+}
+
 void WarpSpecializer::createConsumer() {
   b.setInsertionPoint(parts.tiles ? parts.tiles : parts.loop);
   if (parts.wait)
@@ -337,30 +405,41 @@ void WarpSpecializer::createConsumer() {
   if (parts.tiles) {
     b.setInsertionPoint(parts.tiles);
     addIterArgs(b, parts.tiles, {constant(0), constant(0)});
-    auto counters = parts.tiles.getRegionIterArgs().take_back(2);
-    firstStage = counters[0];
-    firstPhase = counters[1];
+    auto ofTiles = parts.tiles.getRegionIterArgs().take_back(2);
+    firstStage = ofTiles[0];
+    firstPhase = ofTiles[1];
   }
   unsigned numResults = parts.loop.getNumResults();
-  addIterArgs(b, parts.loop, {firstStage, firstPhase});
+  WarpgroupWaitOp overlap = findOverlap();
+  SmallVector<Value> counters = {firstStage, firstPhase};
+  if (overlap)
+    counters.push_back(firstStage); // of the trip before
+  addIterArgs(b, parts.loop, counters);
   Block *body = parts.loop.getBody();
-  Value phase = body->getArguments().back();
-  Value stage = body->getArgument(body->getNumArguments() - 2);
+  auto counted = body->getArguments().take_back(counters.size());
+  Value stage = counted[0], phase = counted[1];
   parts.readStage(stage);
 
   Operation *yield = body->getTerminator();
   b.setInsertionPoint(yield);
-  RingReleaseOp::create(b, loc, ring, stage);
+  if (!overlap)
+    RingReleaseOp::create(b, loc, ring, stage);
   auto [nextStage, nextPhase] = next(stage, phase);
   yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
-  b.setInsertionPoint(parts.afterCopies);
-  if (!parts.fence)
+  if (overlap)
+    yield->insertOperands(yield->getNumOperands(), stage);
+  bool rotates = parts.fence && !overlap;
+  b.setInsertionPoint(parts.fence ? parts.fence.getOperation()
+                                  : parts.afterCopies);
+  if (!rotates)
     RingWaitOp::create(b, loc, ring, stage, phase);
   parts.afterCopies.erase();
   parts.afterCompute.erase();
   for (CopyTileOp copy : parts.copies)
     copy.erase();
-  if (parts.fence) {
+  if (overlap)
+    overlapTrips(overlap, counted[2]);
+  if (rotates) {
     parts.fence.erase();
     rotate(stage, phase, firstStage, firstPhase);
   }
