@@ -132,11 +132,16 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::CpAsync);
   if (problem.activation.isBF16())
     features.push_back(PtxFeature::Bf16Arithmetic);
+  NumberFormat e4m3 = NumberFormat::smallFloat(4, 3);
   if (problem.activation.bits == 16 && target.convertsFp8() &&
-      problem.weight.weight == NumberFormat::smallFloat(4, 3))
+      (problem.weight.weight == e4m3 ||
+       (config.scale == ScalePlacement::Operand &&
+        problem.weight.scale == e4m3)))
     features.push_back(PtxFeature::ConvertFp8);
   if (config.early)
     features.push_back(PtxFeature::GridDependency);
+  if (config.cluster)
+    features.push_back(PtxFeature::Cluster);
   return requiredPtxVersion(target, features);
 }
 
@@ -384,6 +389,7 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.splitK = config.splitK;
   launch.earlyLaunch = config.early != 0;
   launch.persistent = config.persistent != 0;
+  launch.cluster = config.cluster != 0;
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();

@@ -168,6 +168,60 @@ struct LowerReduceBlocks : OpConversionPattern<ReduceBlocksOp> {
   }
 };
 
+struct LowerReduceCluster : OpConversionPattern<ReduceClusterOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ReduceClusterOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LoweringBuilder lb{rewriter, loc};
+    int64_t threads = op.getThreads(), stride = 16 * threads;
+    SmallVector<Value> own(adaptor.getAccumulators());
+    Value thread = lb.threadId();
+    Value mine = lb.offset(adaptor.getScratch().front(), lb.shl(thread, 4));
+    // The cluster is the grid's third dimension.
+    Value rank = NVVM::BlockIdZOp::create(rewriter, loc, lb.i32());
+    Value isFirst = lb.eq(rank, lb.c(0));
+    Value holds = lb.ult(thread, threads);
+    Value isNotFirst = lb.xor_(isFirst, lb.constant(rewriter.getI1Type(), 1));
+
+    lb.barrier(); // the block has read all that scratch lies over
+    lb.when(lb.and_(holds, isNotFirst),
+            [&] { storeQuads(lb, own, mine, stride); });
+    // Threads that only copied have left, or leave without waiting: a cluster's
+    // barrier is for those that have not.
+    synchronize(lb);
+    Value reads = lb.and_(holds, isFirst);
+    SmallVector<Value> sum = lb.choose(reads, own, [&] {
+      SmallVector<Value> total = own;
+      for (int64_t block = 1; block < int64_t(op.getBlocks()); ++block) {
+        Value there = NVVM::MapaOp::create(
+            rewriter, loc,
+            LLVM::LLVMPointerType::get(
+                rewriter.getContext(),
+                unsigned(NVVM::NVVMMemorySpace::SharedCluster)),
+            mine, lb.c(block));
+        for (size_t i = 0; i < total.size(); i += 4)
+          for (auto [k, value] : llvm::enumerate(lb.loadWords(
+                   lb.offset(there, int64_t(i / 4) * stride), 4, lb.f32())))
+            total[i + k] =
+                LLVM::FAddOp::create(rewriter, loc, total[i + k], value);
+      }
+      return total;
+    });
+    // The memory that was read must not end with its block.
+    synchronize(lb);
+    rewriter.replaceOpWithMultiple(op, {sum, {isFirst}});
+    return success();
+  }
+
+  static void synchronize(LoweringBuilder &lb) {
+    NVVM::ClusterArriveOp::create(lb.b, lb.loc, UnitAttr());
+    NVVM::ClusterWaitOp::create(lb.b, lb.loc, UnitAttr());
+  }
+};
+
 struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -549,7 +603,7 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
-  patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerScaleRows,
-               LowerScaleOutput, LowerSubtractOffsets, LowerAddRows,
-               LowerStoreTile>(converter, patterns.getContext());
+  patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerReduceCluster,
+               LowerScaleRows, LowerScaleOutput, LowerSubtractOffsets,
+               LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
 }

@@ -224,6 +224,8 @@ struct ConvertHQuantToNVVMPass
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                         builder.getI32IntegerAttr(1));
     }
+    if (auto cluster = kernel.getKnownClusterSizeAttr())
+      function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), cluster);
     if (Attribute consumers = kernel->getAttr(kConsumersAttr))
       function->setAttr(kConsumersAttr, consumers);
     for (auto [i, type] : llvm::enumerate(kernel.getFunctionType().getInputs()))

@@ -206,8 +206,13 @@ private:
     return humming::storesDirectly(problem, config);
   }
   /// Steps of wgmma that may be in flight while the next one is dequantized:
-  /// those of few tokens are shorter than a dequantization.
-  int64_t stepsInFlight() const { return config.warpM <= 64 ? 3 : 1; }
+  /// those of few tokens are shorter than a dequantization. The first of a trip
+  /// is done before the last one's wait: hquant-specialize-warps dequantizes the
+  /// next trip's first step there, into the same registers.
+  int64_t stepsInFlight() const {
+    int64_t stepsOfTrip = slabsOfWarp() * (kSlab / mma.getStepDepth());
+    return std::clamp<int64_t>(stepsOfTrip - 2, 0, config.warpM <= 64 ? 3 : 1);
+  }
   bool grouped() const { return config.scale != ScalePlacement::Epilogue; }
   bool hasZeroPoints() const {
     return quant().zeroPoint != ZeroPointKind::None;
@@ -339,6 +344,9 @@ void TileProgram::createFunction(StringRef name) {
                     builder.getUnitAttr());
   function.setKnownBlockSizeAttr(
       builder.getDenseI32ArrayAttr({config.numThreads(), 1, 1}));
+  if (config.cluster)
+    function.setKnownClusterSizeAttr(
+        builder.getDenseI32ArrayAttr({1, 1, config.splitK}));
   // What the resource check and the launch description need to know.
   function->setAttr("hquant.lowering_config", op.getLoweringConfigAttr());
 
@@ -685,7 +693,13 @@ void TileProgram::createEpilogue(Value accumulators) {
         ReduceWarpsOp::create(builder, loc, accumulatorType, accumulators,
                               scratch, config.warpsK, threadsOfK());
   Value isLast;
-  if (config.splitK > 1) {
+  if (config.cluster) {
+    auto reduce = ReduceClusterOp::create(
+        builder, loc, TypeRange{accumulatorType, builder.getI1Type()},
+        accumulators, scratch, threadsOfK(), config.splitK);
+    accumulators = reduce.getResult();
+    isLast = reduce.getIsLast();
+  } else if (config.splitK > 1) {
     auto reduce = ReduceBlocksOp::create(
         builder, loc, TypeRange{accumulatorType, builder.getI1Type()},
         accumulators, arg(ArgWorkspace), scratch, threadsOfK());

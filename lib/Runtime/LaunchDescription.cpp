@@ -136,7 +136,7 @@ LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n,
 }
 
 int64_t LaunchDescription::counterBytes(int64_t m, int64_t n) const {
-  if (splitK <= 1)
+  if (!needsWorkspace())
     return 0;
   Grid g = grid(m, n);
   return int64_t(
@@ -144,7 +144,7 @@ int64_t LaunchDescription::counterBytes(int64_t m, int64_t n) const {
 }
 
 int64_t LaunchDescription::workspaceBytes(int64_t m, int64_t n) const {
-  if (splitK <= 1 || grid(m, n).empty())
+  if (!needsWorkspace() || grid(m, n).empty())
     return 0;
   Grid g = grid(m, n);
   return counterBytes(m, n) +
@@ -271,10 +271,10 @@ bool LaunchDescription::operator==(const LaunchDescription &o) const {
         d.kernelName, d.chip, d.ptxVersion, d.assembler, d.operation,
         d.activationGroup, d.activationScaleFormat, d.activationZeroPoint,
         d.accumulator, d.gate, d.blockThreads, d.sharedBytes, d.blockN,
-        d.blockM, d.splitK, d.earlyLaunch, d.persistent, d.activation, d.weight,
-        d.weightLayout, d.columnPhase, d.scale, d.granularity, d.zeroPoint,
-        d.globalScale, d.activationScale, d.table, d.output, d.hasBias,
-        d.kDivisor, d.nDivisor, d.config, d.notes);
+        d.blockM, d.splitK, d.earlyLaunch, d.persistent, d.cluster,
+        d.activation, d.weight, d.weightLayout, d.columnPhase, d.scale,
+        d.granularity, d.zeroPoint, d.globalScale, d.activationScale, d.table,
+        d.output, d.hasBias, d.kDivisor, d.nDivisor, d.config, d.notes);
   };
   return key(*this) == key(o);
 }
@@ -303,6 +303,7 @@ json::Value LaunchDescription::toJSON() const {
                       {"split_k", splitK},
                       {"early_launch", earlyLaunch},
                       {"persistent", persistent},
+                      {"cluster", cluster},
                       {"activation", activation},
                       {"weight", weight},
                       {"weight_layout", weightLayout},
@@ -460,6 +461,7 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("split_k", d.splitK);
   reader.read("early_launch", d.earlyLaunch);
   reader.read("persistent", d.persistent);
+  reader.read("cluster", d.cluster);
   reader.read("activation", d.activation);
   reader.read("weight", d.weight);
   reader.read("weight_layout", d.weightLayout);

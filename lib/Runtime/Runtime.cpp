@@ -339,7 +339,7 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
   unsigned alignX = std::min(16u, activationBits * unsigned(d.kDivisor) / 8);
   unsigned alignC = std::min(16u, outputBits / 8 * unsigned(d.nDivisor));
   bool hasZeroPoints = d.zeroPoint != "none";
-  bool needsWorkspace = d.splitK > 1;
+  bool needsWorkspace = d.needsWorkspace();
   struct {
     StringLiteral name;
     const void *pointer;

@@ -164,7 +164,7 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
          scale == o.scale && splitK == o.splitK && early == o.early &&
-         persistent == o.persistent;
+         persistent == o.persistent && cluster == o.cluster;
 }
 
 std::string KernelConfig::str() const {
@@ -178,6 +178,8 @@ std::string KernelConfig::str() const {
     os << ",early=" << early;
   if (persistent)
     os << ",persistent=" << persistent;
+  if (cluster)
+    os << ",cluster=" << cluster;
   return text;
 }
 
@@ -283,10 +285,14 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.persistent = value == "1";
+    } else if (key == "cluster") {
+      takes = "0 or 1";
+      ok = value == "0" || value == "1";
+      config.cluster = value == "1";
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, early, persistent, got '" +
+          "stages, copy, scale, split_k, early, persistent, cluster, got '" +
           key + "'");
     }
     if (!ok)
@@ -373,7 +379,9 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
   // Results that go out from registers take no memory. The sum over warps along
   // K and over blocks does.
   if (storesDirectly(problem, config) && config.warpsK == 1)
-    layout.epilogueBytes = config.splitK > 1 ? alignment : 0;
+    layout.epilogueBytes = config.cluster      ? align(blockN * blockM * 4)
+                           : config.splitK > 1 ? alignment
+                                               : 0;
   layout.totalBytes = std::max(buffers, layout.epilogueBytes);
   return layout;
 }

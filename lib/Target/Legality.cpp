@@ -68,6 +68,7 @@
 //   warps
 //       along K, N even, early=0: nothing of a tile's epilogue touches shared
 //       memory, which holds the next tile
+//   L22 cluster=1 only on chips with clusters and with 2 to 8 splits
 //
 //===----------------------------------------------------------------------===//
 
@@ -496,6 +497,17 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                             str(c.splitK) + ", warps_k=" + str(c.warpsK) +
                             ", early=" + str(c.early) +
                             " and N a multiple of " + str(problem.nDivisor));
+          }))
+    return false;
+  // Eight blocks a cluster work on every chip that has them.
+  if (!verdict.require(
+          22,
+          c.cluster == 0 ||
+              (target.hasClusters && c.splitK >= 2 && c.splitK <= 8),
+          [&] {
+            return Text("cluster=0, or split_k from 2 to 8 on sm_90 and later",
+                        "cluster=" + str(c.cluster) + " with split_k=" +
+                            str(c.splitK) + " on " + target.chip.str());
           }))
     return false;
   if (c.mma != MmaKind::Wgmma)

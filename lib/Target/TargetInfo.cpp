@@ -100,7 +100,8 @@ constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx,
           /*sharedMemoryReserved=*/1 * KiB,
           /*mmaSyncShare=*/0.62,
           /*hasGridDependency=*/true,
-          /*hasBulkCopy=*/true};
+          /*hasBulkCopy=*/true,
+          /*hasClusters=*/true};
 }
 
 constexpr TargetInfo targets[] = {

@@ -376,6 +376,33 @@ gpu.module @reduce_blocks_module {
   }
 }
 
+// All blocks but the first leave their sums; the first one reads them in order; nobody
+// leaves before that.
+// CHECK-LABEL: llvm.func @reduce_cluster
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 1, 1, 3>
+// CHECK: nvvm.barrier0
+// CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+// CHECK: nvvm.mapa %{{.*}}, %{{.*}} : <3> -> <7>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<7> -> vector<4xf32>
+// CHECK-COUNT-4: llvm.fadd
+// CHECK: nvvm.mapa
+// CHECK-COUNT-4: llvm.fadd
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+gpu.module @reduce_cluster_module {
+  gpu.func @reduce_cluster(%p: !llvm.ptr<1>)
+      workgroup(%s: memref<4096xi8, #gpu.address_space<workgroup>>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, known_cluster_size = array<i32: 1, 1, 3>} {
+    %c = arith.constant dense<0.0> : vector<1x1x4xf32>
+    %r, %last = hquant.reduce_cluster %c through %s {threads = 64, blocks = 3} : vector<1x1x4xf32>, memref<4096xi8, #gpu.address_space<workgroup>>
+    %u = vector.extract %r[0, 0, 3] : f32 from vector<1x1x4xf32>
+    llvm.store %u, %p : f32, !llvm.ptr<1>
+    gpu.return
+  }
+}
+
 // Packed scales of the units in one access, where the rows exist; the bias row by row,
 // rows past the end read the last one.
 // CHECK-LABEL: llvm.func @rows

@@ -27,6 +27,8 @@ static std::string completeText(const humming::KernelConfig &config) {
     text += ",early=0";
   if (!config.persistent)
     text += ",persistent=0";
+  if (!config.cluster)
+    text += ",cluster=0";
   return text;
 }
 

@@ -38,7 +38,7 @@ llvm::Expected<unsigned> parseChipNumber(llvm::StringRef chip);
 /// the codes, and the fields of weights and scales are empty.
 struct LaunchDescription {
   /// Version of the JSON form and of the argument order.
-  static constexpr int64_t kFormatVersion = 2;
+  static constexpr int64_t kFormatVersion = 3;
   /// Bytes that the counters of split-K are padded to in the workspace.
   static constexpr int64_t kWorkspaceAlignment = 256;
 
@@ -67,6 +67,9 @@ struct LaunchDescription {
   bool earlyLaunch = false;
   /// A block computes tile after tile: as many blocks as the card has SMs do.
   bool persistent = false;
+  /// The blocks along K are a cluster (the kernel says so itself) and need no
+  /// workspace.
+  bool cluster = false;
   std::string activation;              ///< format of x, `bf16`
   std::string weight;                  ///< format of w, `u4`
   std::string scale;                   ///< format of the scales
@@ -127,12 +130,15 @@ struct LaunchDescription {
   /// card of so many `processors` (SMs), at most that many blocks. Empty (no
   /// launch) for m = 0 or n = 0.
   Grid grid(int64_t m, int64_t n, unsigned processors = 0) const;
+  /// Whether the blocks along K meet in global memory.
+  bool needsWorkspace() const { return splitK > 1 && !cluster; }
   /// Bytes of the split-K counters at the start of the workspace, padded. The
-  /// caller zeroes them once; every launch leaves them zero. 0 if splitK = 1.
+  /// caller zeroes them once; every launch leaves them zero. 0 without a
+  /// workspace.
   int64_t counterBytes(int64_t m, int64_t n) const;
   /// Bytes of workspace: counters, then for every tile and split the f32
-  /// partial sums of blockN x blockM results in fragment order. 0 if splitK
-  /// = 1.
+  /// partial sums of blockN x blockM results in fragment order. 0 without a
+  /// workspace.
   int64_t workspaceBytes(int64_t m, int64_t n) const;
 
   /// Checks every field alone and together. Error: "launch description: field:

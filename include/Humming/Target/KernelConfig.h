@@ -119,6 +119,10 @@ struct KernelConfig {
   /// 1: a block computes one tile after the other, as many blocks as the card
   /// has SMs. Printed where set: `,persistent=1`.
   int32_t persistent = 0;
+  /// 1: the splitK blocks of a tile are a cluster and add their sums up through
+  /// each other's shared memory, without a workspace. Printed where set:
+  /// `,cluster=1`.
+  int32_t cluster = 0;
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }
@@ -154,7 +158,8 @@ struct KernelConfig {
 ///
 /// The offsets are relative to the start of a stage; stage s starts at
 /// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
-/// warp along K after the first, at least one) overlays the stages from 0 on.
+/// warp along K after the first, at least one) overlays the stages from 0 on; of
+/// a cluster too.
 struct SharedMemoryLayout {
   int64_t weights = 0;
   int64_t activations = 0;

@@ -65,6 +65,7 @@ struct TargetInfo {
   double mmaSyncShare;              ///< of mmaRate16 that mma.sync reaches
   bool hasGridDependency = false;   ///< griddepcontrol (sm_90 on)
   bool hasBulkCopy = false;         ///< cp.async.bulk, mbarrier.try_wait
+  bool hasClusters = false;         ///< of up to 8 blocks (sm_90 on)
 
   /// True if the chip runs `kind` on operands of format `operand`.
   bool supports(MmaKind kind, const NumberFormat &operand) const;

@@ -652,6 +652,30 @@ func.func @epilogue_c2_blocks(%c: vector<1x2x4xf32>, %p: !llvm.ptr<1>, %x: memre
 
 // -----
 
+func.func @epilogue_c12(%c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected threads to be a multiple of 32, at most 1024, got 33}}
+  %d, %l = hquant.reduce_cluster %c through %x {threads = 33, blocks = 2} : vector<1x2x4xf32>, memref<4096xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @epilogue_c13(%c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected a cluster of 2 to 8 blocks, got 9}}
+  %d, %l = hquant.reduce_cluster %c through %x {threads = 64, blocks = 9} : vector<1x2x4xf32>, memref<4096xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @epilogue_c2_cluster(%c: vector<1x2x4xf32>, %x: memref<2047xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected scratch of rank 1 and at least 2048 bytes, got 'memref<2047xi8}}
+  %d, %l = hquant.reduce_cluster %c through %x {threads = 64, blocks = 2} : vector<1x2x4xf32>, memref<2047xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
 func.func @epilogue_c1_scale(%p: !llvm.ptr<1>, %i: i32, %c: vector<1x2x1xf32>) {
   // expected-error @+1 {{expected accumulators of type vector<UxTx4xf32>, got 'vector<1x2x1xf32>'}}
   %d = hquant.scale_rows %c, %p[%i] bound %i {format = #hquant.format<f16>} : vector<1x2x1xf32>, !llvm.ptr<1>

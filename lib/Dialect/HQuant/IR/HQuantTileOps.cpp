@@ -676,6 +676,23 @@ LogicalResult ReduceBlocksOp::verify() {
   return verifyScratch(*this, 4);
 }
 
+LogicalResult ReduceClusterOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c12
+  if (!isThreadCount(getThreads()))
+    return emitOpError("expected threads to be a multiple of 32, at most "
+                       "1024, got ")
+           << int64_t(getThreads());
+  // epilogue_c13
+  if (int64_t(getBlocks()) < 2 || int64_t(getBlocks()) > 8)
+    return emitOpError("expected a cluster of 2 to 8 blocks, got ")
+           << int64_t(getBlocks());
+  return verifyScratch(*this,
+                       int64_t(getThreads()) * 4 *
+                           getVector(getAccumulators()).getNumElements());
+}
+
 LogicalResult ScaleRowsOp::verify() {
   if (failed(verifyUnitStride(*this, getUnitStride())))
     return failure();

@@ -205,6 +205,7 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
     | `split_k` | blocks along K |
     | `early` | 1: load the first weights before waiting for the previous kernel; printed where set |
     | `persistent` | 1: a block computes tile after tile; printed where set |
+    | `cluster` | 1: the blocks along K are a cluster; printed where set |
 
     ```mlir
     #hquant.lowering_config<mma = m16n8k16, block = [64, 16, 256], warp = [16, 16],

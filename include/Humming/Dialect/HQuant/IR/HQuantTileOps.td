@@ -588,6 +588,30 @@ def HQuant_ReduceBlocksOp : HQuant_TileOp<"reduce_blocks", [
   let hasVerifier = 1;
 }
 
+def HQuant_ReduceClusterOp : HQuant_TileOp<"reduce_cluster", [
+    AllTypesMatch<["accumulators", "result"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add the accumulators of a cluster whose blocks share a tile's K";
+  let description = [{
+    The grid's third dimension is the cluster, of `blocks` blocks (the kernel's
+    `known_cluster_size`). All blocks but the first leave their f32 partial sums in
+    their `scratch`, the first one adds them to its own in the order of the split
+    index, so equal inputs give equal bits. `is_last` is uniform in the block and
+    true in the first one, which holds the result. No block leaves before that.
+
+    Scratch: [register/4][thread] of 16 bytes for `threads` threads (those of K
+    warp 0).
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_WorkgroupBytes:$scratch, I64Attr:$threads, I64Attr:$blocks);
+  let results = (outs HQuant_Accumulators:$result, I1:$isLast);
+  let assemblyFormat = [{
+    $accumulators `through` $scratch attr-dict `:` type($accumulators) `,`
+    type($scratch)
+  }];
+  let hasVerifier = 1;
+}
+
 def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
     AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "multiply accumulators by per-channel scales (epilogue)";
