@@ -408,10 +408,11 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   // two warpgroups with 168 registers, without spills).
   if (warpgroups && !hasPartialSums(problem, config))
     bySequence = false;
+  const bool isLarge = units * columns >= (warpgroups ? 8 : 12);
   if (bySequence)
-    extra += warpgroups ? 80 : units * columns >= 12 ? 72 : 8;
+    extra += !isLarge ? 8 : warpgroups ? 80 : 72;
   // The first step of the next trip is dequantized while this one's last runs.
-  if (bySequence && warpgroups && config.copy == CopyKind::Bulk)
+  if (bySequence && isLarge && warpgroups && config.copy == CopyKind::Bulk)
     extra += 32;
   // Several scales of a slab.
   int32_t group = weight.granularity.columns;
@@ -455,7 +456,10 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   if (problem.weight.zeroPoint != ZeroPointKind::None)
     scales += units * 2;
   if (problem.activationGroup != 0)
-    scales += columns * 2;
+    // With wgmma they are loaded as they are used (146 registers for 128
+    // tokens, where the estimate was 202).
+    scales += config.mma == MmaKind::Wgmma ? std::min<int64_t>(columns * 2, 8)
+                                           : columns * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters; the
   // reduction over warps keeps some addresses alive across the loop (a 64x64
   // warp tile spills with it, and does not without).

@@ -443,12 +443,10 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   int64_t mostRegisters = 255;
   if (c.copy == CopyKind::Bulk) {
     // All threads of a block get as many. (setmaxnreg would share them out, but
-    // nvJitLink 13.0 ignores it.) The estimate is 12 too high where no partial
-    // sums are kept (AssembleChoicesTest: 178 for 166).
+    // nvJitLink 13.0 ignores it.) The estimate for wgmma is 12 too high
+    // (AssembleChoicesTest: 178 for 166, with partial sums 178 for 161).
     int64_t even = target.registersPerSM / threads / 8 * 8;
-    bool sparing = c.mma == MmaKind::Wgmma &&
-                   (!hasPartialSums(problem, c) ||
-                    problem.weightLayout == WeightLayout::Plain);
+    bool sparing = c.mma == MmaKind::Wgmma;
     mostRegisters = std::min<int64_t>(255, even + (sparing ? 12 : 0));
     blockRegisters = std::min<int64_t>(registers, even) * threads;
   }

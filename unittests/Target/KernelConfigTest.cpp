@@ -103,10 +103,10 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
                   .str());
   EXPECT_EQ(parseError("stage=4"),
             "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, early, persistent, got 'stage'");
+            "stages, copy, scale, split_k, early, persistent, cluster, got 'stage'");
   EXPECT_EQ(parseError("stages=4,"),
             "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, early, persistent, got ''");
+            "stages, copy, scale, split_k, early, persistent, cluster, got ''");
   EXPECT_EQ(parseError("stages=4,split_k=2,stages=4"),
             "config key 'stages': expected at most once, got it twice");
 }

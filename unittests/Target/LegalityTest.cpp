@@ -387,6 +387,16 @@ TEST(CheckConfig, L17SplitK) {
   EXPECT_EQ(configError("split_k=64"), "");
 }
 
+TEST(CheckConfig, L22Cluster) {
+  EXPECT_EQ(configError("split_k=2,cluster=1", "sm_90"), "");
+  EXPECT_EQ(configError("split_k=9,cluster=1", "sm_90"),
+            "rule L22: expected cluster=0, or split_k from 2 to 8 on sm_90 and "
+            "later, got cluster=1 with split_k=9 on sm_90");
+  EXPECT_EQ(configError("split_k=2,cluster=1"),
+            "rule L22: expected cluster=0, or split_k from 2 to 8 on sm_90 and "
+            "later, got cluster=1 with split_k=2 on sm_80");
+}
+
 // What text cannot say, an attribute in the IR can.
 TEST(CheckConfig, NonPositiveFields) {
   int32_t KernelConfig::*fields[] = {
