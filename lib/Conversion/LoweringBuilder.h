@@ -27,7 +27,11 @@ namespace humming {
 /// Of a kernel with producer warps: the number of its other threads.
 constexpr llvm::StringLiteral kConsumersAttr = "hquant.consumers";
 /// Barriers of a part of the block; barrier 0 is the whole block's.
-enum NamedBarrier { BarrierOfConsumers = 1, BarrierOfProducers = 2 };
+enum NamedBarrier {
+  BarrierOfConsumers = 1,
+  BarrierOfProducers = 2,
+  BarrierOfTurns = 3, ///< and 4
+};
 
 /// Short spellings; see the head of the file.
 struct LoweringBuilder {

@@ -142,10 +142,58 @@ struct LowerRingRelease : OpConversionPattern<RingReleaseOp> {
   }
 };
 
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+/// Warpgroup w waits at named barrier BarrierOfTurns + w, where the other one
+/// arrives: each barrier counts both.
+struct Turn {
+  static void meet(LoweringBuilder &lb, StringRef instruction,
+                   Value warpgroup) {
+    constexpr int64_t threads = 256;
+    LLVM::InlineAsmOp::create(
+        lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()),
+        ValueRange{lb.add(warpgroup, BarrierOfTurns), lb.c(threads)},
+        (instruction + " $0, $1;").str(), "r,n,~{memory}",
+        /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::TailCallKind::None,
+        LLVM::AsmDialectAttr::get(lb.b.getContext(), LLVM::AsmDialect::AD_ATT),
+        ArrayAttr());
+  }
+  static Value own(LoweringBuilder &lb) { return lb.lshr(lb.threadId(), 7); }
+};
+
+template <typename Op>
+struct LowerTurn : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    Value own = Turn::own(lb);
+    if constexpr (std::is_same_v<Op, TakeTurnOp>)
+      Turn::meet(lb, "bar.sync", own);
+    else if constexpr (std::is_same_v<Op, PassTurnOp>)
+      Turn::meet(lb, "bar.arrive", lb.xor_(own, lb.c(1)));
+    else if constexpr (std::is_same_v<Op, StartTurnsOp>)
+      lb.when(lb.eq(own, lb.c(1)),
+              [&] { Turn::meet(lb, "bar.arrive", lb.c(0)); });
+    else
+      lb.when(lb.eq(own, lb.c(0)),
+              [&] { Turn::meet(lb, "bar.sync", lb.c(0)); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void humming::populateRingLoweringPatterns(const TypeConverter &converter,
                                            RewritePatternSet &patterns) {
   patterns.add<LowerRingInit, LowerRingAcquire, LowerRingCommit, LowerRingWait,
-               LowerRingRelease>(converter, patterns.getContext());
+               LowerRingRelease, LowerTurn<StartTurnsOp>, LowerTurn<TakeTurnOp>,
+               LowerTurn<PassTurnOp>, LowerTurn<EndTurnsOp>>(
+      converter, patterns.getContext());
 }

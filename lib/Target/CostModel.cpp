@@ -57,6 +57,10 @@ constexpr double stageMicroseconds = 0.05;
 // stages of 64 cost 15 us more than of 64 stages of 128).
 constexpr double ringMicroseconds = 0.11;
 constexpr double ringClocks = 60;
+// Nothing is dequantized where the operands come from shared memory (measured:
+// W8A8 at 8192 x 8192, M = 64, 32 stages take 19.8 us, M = 1, 16 stages 16.3,
+// where the bytes alone take 15.7).
+constexpr double plainRingMicroseconds = 0.03;
 // Without them the warpgroups meet at every stage, and the tensor cores wait
 // for all of them (measured: 8192 x 8192, M = 1024, 212 us against 193).
 constexpr double meetingMicroseconds = 0.26;
@@ -77,7 +81,7 @@ constexpr double splitMicroseconds = 1.5;
 // Two barriers of a cluster, and what an SM reads of another one's memory a
 // clock (estimates; measured at 8192 x 8192 with two splits: a cluster saves
 // 1.2 us at M = 64 and 4.2 at 256).
-constexpr double clusterMicroseconds = 0.6;
+constexpr double clusterMicroseconds = 1.2;
 constexpr double clusterBytesPerClock = 64;
 // What an SM gets from L2 with all SMs reading, three quarters of what its port
 // takes (measured: tiles that read half as much again lose nothing by it):
@@ -266,6 +270,7 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
     double rows = std::max(1.0, std::floor(slots / (gridN * splits)));
     readsOfWeights = ceilDiv(gridM, rows);
   }
+  const bool plain = problem.weightLayout == WeightLayout::Plain;
   RawCost cost;
   cost.bytes = weightBytes * readsOfWeights + activationBytes + outputBytes;
   double partialBytes = splits > 1 ? splits * m * n * 4 : 0;
@@ -281,7 +286,8 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
     double reached =
         target.memoryBandwidth * x / std::sqrt(std::sqrt(1 + x * x * x * x));
     double perSM = inFlight / std::min(runningBlocks, sms);
-    if (perSM > bestBytesInFlight)
+    // Plain weights gain by every stage (measured up to five).
+    if (perSM > bestBytesInFlight && !plain)
       reached /= 1 + 0.08 * (perSM / bestBytesInFlight - 1);
     return cost.bytes * share / reached;
   };
@@ -356,7 +362,8 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   if (config.early)
     fixed -= earlyMicroseconds;
   fixed += busiest * stagesPerBlock / resident *
-           (hasProducers                   ? ringMicroseconds
+           (hasProducers && plain          ? plainRingMicroseconds
+            : hasProducers                 ? ringMicroseconds
             : config.mma == MmaKind::Wgmma ? meetingMicroseconds
                                            : stageMicroseconds);
   fixed += (waves - 1) * (ends + waveMicroseconds) / resident;

@@ -36,6 +36,9 @@
 //              wait for those of trip i - 1; ring_release [(i - 1) mod S]
 //     wait for all
 //
+// Two consumer warpgroups that scale partial sums of such MMAs take turns with
+// the tensor cores (start_turns in HQuantTileOps.td).
+//
 // In a persistent kernel both have a loop over tiles around theirs, and stage
 // and phase run on from tile to tile: the producers fill stages for the next
 // tile while the consumers store the one before.
@@ -112,6 +115,7 @@ private:
   /// The K loop's wait for MMAs, if these may stay in flight over a trip.
   WarpgroupWaitOp findOverlap();
   void overlapTrips(WarpgroupWaitOp wait, Value previous);
+  void takeTurns();
 
   CopyLoop parts;
   KernelConfig config;
@@ -397,6 +401,32 @@ void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
   });
 }
 
+/// Two warpgroups whose sums are scaled while nothing multiplies take turns
+/// with the tensor cores. Weights that are dequantized between MMAs need them
+/// too often for that.
+void WarpSpecializer::takeTurns() {
+  Block *body = parts.loop.getBody();
+  if (config.numWarps() != 8 || body->getOps<WarpgroupMmaTilesOp>().empty() ||
+      body->getOps<ScaleAccumulateOp>().empty())
+    return;
+  bool isOurs = false;
+  for (Operation &op : llvm::make_early_inc_range(*body)) {
+    b.setInsertionPoint(&op);
+    if (isa<WarpgroupMmaTilesOp>(op) && !isOurs) {
+      TakeTurnOp::create(b, loc);
+      isOurs = true;
+    } else if (isa<WarpgroupWaitOp>(op) && isOurs) {
+      PassTurnOp::create(b, loc);
+      isOurs = false;
+    }
+  }
+  Operation *whole = parts.tiles ? parts.tiles : parts.loop;
+  b.setInsertionPoint(whole);
+  StartTurnsOp::create(b, loc);
+  b.setInsertionPointAfter(whole);
+  EndTurnsOp::create(b, loc);
+}
+
 void WarpSpecializer::createConsumer() {
   b.setInsertionPoint(parts.tiles ? parts.tiles : parts.loop);
   if (parts.wait)
@@ -439,6 +469,8 @@ void WarpSpecializer::createConsumer() {
     copy.erase();
   if (overlap)
     overlapTrips(overlap, counted[2]);
+  else
+    takeTurns();
   if (rotates) {
     parts.fence.erase();
     rotate(stage, phase, firstStage, firstPhase);

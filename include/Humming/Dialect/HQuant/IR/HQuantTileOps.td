@@ -273,6 +273,42 @@ def HQuant_RingReleaseOp : HQuant_RingOp<"ring_release"> {
   let assemblyFormat = "$ring `[` $stage `]` attr-dict `:` type($ring)";
 }
 
+class HQuant_TurnOp<string mnemonic> : HQuant_TileOp<mnemonic,
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins);
+  let assemblyFormat = "attr-dict";
+}
+
+def HQuant_StartTurnsOp : HQuant_TurnOp<"start_turns"> {
+  let summary = "begin taking turns: the first of two consumer warpgroups is next";
+  let description = [{
+    Two warpgroups that start together multiply together and then scale their sums
+    together, so that the tensor cores idle meanwhile. Taking turns they alternate:
+
+    ```mlir
+    hquant.start_turns
+    scf.for ... {
+      hquant.take_turn          // wait until the other one has issued its MMAs
+      ... warpgroup_mma_tiles ...
+      hquant.pass_turn
+      ... warpgroup_wait, scale_accumulate ...
+    }
+    hquant.end_turns
+    ```
+
+    All threads of both warpgroups execute all four, the middle two equally often.
+  }];
+}
+def HQuant_TakeTurnOp : HQuant_TurnOp<"take_turn"> {
+  let summary = "wait for this warpgroup's turn";
+}
+def HQuant_PassTurnOp : HQuant_TurnOp<"pass_turn"> {
+  let summary = "let the other warpgroup take its turn";
+}
+def HQuant_EndTurnsOp : HQuant_TurnOp<"end_turns"> {
+  let summary = "take what the last turn passed, so that no barrier stays half full";
+}
+
 //===----------------------------------------------------------------------===//
 // Fragments
 //===----------------------------------------------------------------------===//
