@@ -414,6 +414,10 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   // The first step of the next trip is dequantized while this one's last runs.
   if (bySequence && isLarge && warpgroups && config.copy == CopyKind::Bulk)
     extra += 32;
+  // Integer sums become floats; in a trip of several groups that spilled.
+  if (warpgroups && problem.activation.isInteger() &&
+      hasPartialSums(problem, config) && config.blockK > 128)
+    extra += 4;
   // Several scales of a slab.
   int32_t group = weight.granularity.columns;
   if (group > 0 && group < 64 && config.scale != ScalePlacement::Operand)
