@@ -112,7 +112,9 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     break;
   case MmaKind::M16N8K32:
     features.push_back(problem.activation.isInteger() ? PtxFeature::MmaInt8
-                                                      : PtxFeature::MmaFp8);
+                       : problem.accumulator.isF16()
+                           ? PtxFeature::MmaFp8HalfSums
+                           : PtxFeature::MmaFp8);
     break;
   case MmaKind::M16N8K64:
     features.push_back(PtxFeature::MmaInt4);

@@ -543,12 +543,18 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
     if (hasZeroPoints())
       zeroPoints = loadScales(zeroPointTile, zeroPointBits());
 
+    Value step; // what the last of several parts had dequantized
+    int64_t stepAt = -1;
     auto dequantize = [&](int64_t first, int64_t count) -> Value {
-      return DequantOp::create(
+      if (stepAt == first)
+        return step;
+      stepAt = first;
+      step = DequantOp::create(
           builder, loc, words({units(), count, mma.getNumARegisters()}), packed,
           onOperand ? scales : Value(), zeroPoints, format(quant().weight), mma,
           format(quant().scale), quant().zeroPoint == ZeroPointKind::Float,
           first, codeTable(), usesNativeConvert());
+      return step;
     };
     Value a;
     if (!usesWarpgroups())
@@ -558,13 +564,14 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
                         weightTile, Value(), warpUnit, slab, config.blockN)
                         .getResult()
                   : dequantize(0, steps);
-    // Multiplies steps [first, last). A warpgroup takes a step at a time: while
-    // the tensor cores work on one, the next is dequantized.
-    auto multiply = [&](int64_t first, int64_t last, Value c,
-                        bool zero) -> Value {
+    // Multiplies steps [first, last), or a part of them. A warpgroup takes a
+    // step at a time: while the tensor cores work on one, the next is
+    // dequantized.
+    auto multiply = [&](int64_t first, int64_t last, Value c, bool zero,
+                        int64_t part = 0, int64_t parts = 1) -> Value {
       if (!usesWarpgroups())
         return MmaOp::create(builder, loc, sumType, a, b, c, syncMma, first,
-                             last);
+                             last, part, parts);
       // Nothing but the buffers and the sums is in flight: one group, and a
       // wait where the sums or the buffers are needed.
       if (plain()) {
@@ -580,11 +587,12 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
         c = WarpgroupMmaOp::create(builder, loc, sumType, dequantize(s, 1),
                                    activationTile, Value(), warpToken, slab, c,
                                    warpgroupMma, s, config.blockM,
-                                   zero && s == first);
+                                   zero && s == first, part, parts);
         // Nothing stays in flight into the next trip: ptxas (13.0) takes the
         // registers of A for free at a loop's back edge, though a wgmma still
         // reads them, and overwrites them (seen as wrong results on an H200).
-        bool lastOfTrip = j + 1 == slabsOfWarp() && s + 1 == steps;
+        bool lastOfTrip =
+            j + 1 == slabsOfWarp() && s + 1 == steps && part + 1 == parts;
         c = WarpgroupWaitOp::create(builder, loc, sumType, c,
                                     lastOfTrip ? 0 : stepsInFlight());
       }
@@ -597,7 +605,7 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
     }
     int64_t size = partialGroup();
     int64_t partialsOfSlab = size == 0 || size >= kSlab ? 1 : kSlab / size;
-    int64_t groupSteps = steps / partialsOfSlab;
+    int64_t parts = partsOfStep(problem, config);
     // A group may end, or begin, at multiples of this of the matrix; where the
     // warp's run of slabs and the group do not divide each other, at every
     // slab.
@@ -612,8 +620,11 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
                  (onAccumulators && mayEnd(group(), phase())) ||
                  (activationGroup() && mayEnd(activationGroup(), 0));
     for (int64_t g = 0; g < partialsOfSlab; ++g) {
-      partial = multiply(g * groupSteps, (g + 1) * groupSteps, partial,
-                         partial == zero);
+      // Whole steps, or a part of one.
+      int64_t first = g * steps / partialsOfSlab;
+      int64_t last = std::max(first + 1, (g + 1) * steps / partialsOfSlab);
+      partial =
+          multiply(first, last, partial, partial == zero, g % parts, parts);
       if (!flush)
         continue;
       if (usesWarpgroups())

@@ -103,7 +103,8 @@ struct LowerWarpgroupMmaTiles : OpConversionPattern<WarpgroupMmaTilesOp> {
         auto c = MutableArrayRef<Value>(sums).slice(u * perUnit, perUnit);
         SmallVector<Value> d =
             kind.buildStep(rewriter, loc, a.at(64 * u, s), tokens,
-                           zero ? ValueRange() : ValueRange(c));
+                           zero ? ValueRange() : ValueRange(c), /*part=*/0,
+                           /*parts=*/1);
         llvm::copy(d, c.begin());
       }
       zero = false;
@@ -132,6 +133,23 @@ struct LowerWarpgroupMma : OpConversionPattern<WarpgroupMmaOp> {
                           kind.getOperand().bits);
     Value descriptor = tokens.at(0, op.getStep());
 
+    // Zeros have to be in their registers before the fence: a constant would be
+    // moved there after it.
+    auto makeZero = [&]() -> Value {
+      return LLVM::InlineAsmOp::create(
+                 rewriter, loc, lb.i32(), ValueRange(), "mov.b32 $0, 0;", "=r",
+                 /*has_side_effects=*/true, /*is_align_stack=*/false,
+                 LLVM::TailCallKind::None,
+                 LLVM::AsmDialectAttr::get(rewriter.getContext(),
+                                           LLVM::AsmDialect::AD_ATT),
+                 ArrayAttr())
+          .getResult(0);
+    };
+    SmallVector<Value> a;
+    for (int64_t u = 0; u < type.getDimSize(0); ++u)
+      a.append(keepPart(rewriter, loc, adaptor.getA().slice(4 * u, 4),
+                        op.getPart(), op.getParts(), makeZero));
+
     NVVM::WgmmaFenceAlignedOp::create(rewriter, loc);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     SmallVector<Value> result;
@@ -139,8 +157,9 @@ struct LowerWarpgroupMma : OpConversionPattern<WarpgroupMmaOp> {
       ValueRange c =
           op.getZero() ? ValueRange()
                        : adaptor.getAccumulators().slice(u * perUnit, perUnit);
-      result.append(kind.buildStep(
-          rewriter, loc, adaptor.getA().slice(4 * u, 4), descriptor, c));
+      result.append(kind.buildStep(rewriter, loc,
+                                   ArrayRef<Value>(a).slice(4 * u, 4),
+                                   descriptor, c, op.getPart(), op.getParts()));
     }
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, loc);
     rewriter.replaceOpWithMultiple(op, {result});

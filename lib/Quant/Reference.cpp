@@ -43,7 +43,10 @@
 //    groups, f16 sums): a chain is L/P steps long, and each move (they may come
 //    every 64 elements where L is longer) rounds twice (its scale, the
 //    addition). f16 sums round to a quantum of 2^-24 besides: each of their
-//    steps may lose (P + 2) 2^-25, times the largest scale that follows.
+//    steps may lose (P + 2) 2^-25, times the largest scale that follows (of
+//    weights and activations, and the power of two that 8-bit operands are too
+//    small by). With 8-bit floats p is 10 then: the sums are kept in 13 bits
+//    within an instruction and rounded to f16's 10 after it.
 //
 // 3b. Asymmetric activations: the kernel adds up (x + o) w and o w, so the
 //    magnitudes above are those of |x| + 2 |o|. Their signs are not independent
@@ -405,6 +408,9 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
   if (!options.offsets.empty() && int64_t(options.offsets.size()) != m)
     return createStringError(
         formatv("expected {0} offsets, got {1}", m, options.offsets.size()));
+  if (!options.sumScales.empty() && int64_t(options.sumScales.size()) != m)
+    return createStringError(formatv("expected {0} scales of sums, got {1}", m,
+                                     options.sumScales.size()));
   if (m < 0 || ldx < k || (m > 0 && uint64_t((m - 1) * ldx + k) > x.size()))
     return createStringError(
         formatv("expected activations of {0} rows of {1} with a row stride of "
@@ -525,7 +531,8 @@ Expected<ReferenceResult> referenceMatmul(ArrayRef<double> x, int64_t m,
               s.productNorm = s.product;
               s.errorNorm = s.error;
             }
-            s.scale = factors[r];
+            s.scale = factors[r] *
+                      (options.sumScales.empty() ? 1 : options.sumScales[i]);
             finishValue(result, index, options.numerics, k, groups, s, bias);
           }
       });

@@ -65,12 +65,22 @@ static std::vector<MatmulProblem> activationVariants() {
       variants.push_back(p);
     }
   p.activationZeroPoint = false;
-  for (int32_t group : {32, 64, 128, 256})
+  for (int32_t group : {16, 32, 64, 128, 256})
     for (NumberFormat format : {NumberFormat::f32(), NumberFormat::e8m0()}) {
       p.activationGroup = group;
       p.activationScaleFormat = format;
       variants.push_back(p);
     }
+  // Sums of f16 with scales of activations: those of 8-bit floats.
+  p.accumulator = NumberFormat::f16();
+  p.activationScaleFormat = NumberFormat::f32();
+  for (int32_t group : {0, 16, 128}) {
+    p.activationGroup = group;
+    variants.push_back(p);
+  }
+  p.activationScale = ActivationScaleKind::Tensor;
+  p.activationGroup = 0;
+  variants.push_back(p);
   return variants;
 }
 
@@ -223,13 +233,11 @@ static std::string activationTable() {
   };
   add("scale per tensor", ActivationScaleKind::Tensor);
   add("scale per token", ActivationScaleKind::Token);
-  for (auto [name, group] :
-       {std::pair<const char *, int32_t>{"scale per 32 of a token", 32},
-        {"scale per 64, 128, ... of a token", 64}})
-    add(name, ActivationScaleKind::Token).activationGroup = group;
+  add("scale per 16, 32, 64, ... of a token", ActivationScaleKind::Token)
+      .activationGroup = 16;
   MatmulProblem &exponents =
       add("the same in e8m0", ActivationScaleKind::Token);
-  exponents.activationGroup = 64;
+  exponents.activationGroup = 16;
   exponents.activationScaleFormat = NumberFormat::e8m0();
   add("zero points", ActivationScaleKind::Token).activationZeroPoint = true;
   add("f16 sums", ActivationScaleKind::None).accumulator = NumberFormat::f16();
@@ -245,6 +253,9 @@ static std::string activationTable() {
     text += std::string("| ") + option.name + " |";
     for (NumberFormat activation : allActivations()) {
       option.problem.activation = activation;
+      // f16 sums go with any scales.
+      if (option.problem.accumulator.isF16() && activation.bits < 16)
+        option.problem.activationScale = ActivationScaleKind::Token;
       option.problem.weight.weight = NumberFormat::unsignedInt(2);
       std::string cell = " |";
       for (const TargetInfo &target : getAllTargets())

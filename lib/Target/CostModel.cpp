@@ -163,7 +163,8 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
   double units = config.warpN / 16;  // 16 features x 64 k
   double columns = config.warpM / 8; // MMA columns of 8 tokens
   double bits = weight.weight.bits;
-  double steps = stepsOf(config.mma, problem.activation.bits);
+  double steps = stepsOf(config.mma, problem.activation.bits) *
+                 partsOfStep(problem, config);
   const bool warpgroups = config.mma == MmaKind::Wgmma;
   const bool plain = problem.weightLayout == WeightLayout::Plain;
   int32_t group = weight.granularity.columns;
@@ -324,6 +325,12 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
       isEmulated(problem, config, target) ? 16 : problem.activation.bits;
   double mma =
       multiplyAdds * bitsOfMma / (16 * target.mmaRate16 * mmaShare * clock);
+  // Parts of a step are whole instructions with zeros, or for integers of
+  // mma.sync half ones.
+  double parts = partsOfStep(problem, config);
+  if (problem.activation.isInteger() && config.mma != MmaKind::Wgmma)
+    parts = std::max(1.0, parts / 2);
+  mma *= parts;
 
   // The chain of a warp; co-resident blocks run side by side. With two buffers
   // the next copy waits for the barrier after the last read, a second one.

@@ -18,6 +18,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <numeric>
 
 using namespace humming;
 
@@ -86,8 +87,11 @@ bool MatmulProblem::canBePlain() const {
 }
 
 WeightLayout MatmulProblem::naturalLayout() const {
-  return canBePlain() && kDivisor >= 16 ? WeightLayout::Plain
-                                        : WeightLayout::Packed;
+  KernelConfig config;
+  config.scale = ScalePlacement::Accumulator; // of groups; none has no columns
+  bool wholeSteps = partsOfStep(*this, config) == 1;
+  return canBePlain() && kDivisor >= 16 && wholeSteps ? WeightLayout::Plain
+                                                      : WeightLayout::Packed;
 }
 
 static int32_t divisorOf(int64_t size, int64_t most) {
@@ -320,6 +324,16 @@ bool humming::hasPartialSums(const MatmulProblem &problem,
                              const KernelConfig &config) {
   return config.scale == ScalePlacement::Accumulator ||
          problem.activationGroup != 0 || problem.accumulator.isF16();
+}
+
+int32_t humming::partsOfStep(const MatmulProblem &problem,
+                             const KernelConfig &config) {
+  bool onAccumulators = config.scale == ScalePlacement::Accumulator;
+  int32_t size =
+      std::gcd(onAccumulators ? problem.weight.granularity.columns : 0,
+               problem.activationGroup);
+  int32_t depth = 256 / problem.activation.bits;
+  return size == 0 || size >= depth ? 1 : depth / size;
 }
 
 bool humming::storesDirectly(const MatmulProblem &problem,

@@ -20,21 +20,22 @@
 //   P5  the scale is f32, f16, bf16, e4m3, e5m2 or e8m0; float zero points have
 //       16-bit scales
 //   P6  along K a scale belongs to a whole row, or to 16, 32 or a multiple of
-//       64 weights (a 64-wide slab holds whole groups or part of one), at least
-//       one step of the MMA (32 for 8-bit activations, 64 for 4-bit ones);
-//       along N to any number of rows; a shard begins with a group or a
-//       multiple of 64 weights into one
+//       64 weights (a 64-wide slab holds whole groups or part of one); along N
+//       to any number of rows; a shard begins with a group or a multiple of 64
+//       weights into one
 //   P7  zero points go with unsigned weights
 //   P8  the output is f16 or bf16
 //   P9  declared divisors are 1, 2, 4 or 8 (K: up to 16 bytes of activations,
 //       at least 2) and divide the known sizes
 //   P10 plain weights are 8-bit ones of the activations' format, without zero
 //       points
-//   P11 activation groups go with scales per token and are powers of two, at
-//       least one step of the MMA; scales are f32, or e8m0 with groups
+//   P11 activation groups go with scales per token and are powers of two from
+//       16 to 32768; scales are f32, or e8m0 with groups
 //   P12 zero points of activations go with s8 without groups
 //   P13 sums are f32, or f16 with f16 activations and weights (before scales)
-//       of at most 512, so that sums of ordinary activations do not overflow
+//       of at most 512, so that sums of ordinary activations do not overflow,
+//       or with e4m3 and e5m2 activations and operands whose largest product is
+//       at most 4096, so that it takes 15 of them to overflow
 //
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
@@ -61,7 +62,8 @@
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
 //       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
-//       copy=bulk or cp.async and at least 3 stages
+//       copy=bulk or cp.async and at least 3 stages, and plain weights only
+//       where groups are whole steps of 32 bytes
 //   L19 early=1 only on chips with griddepcontrol, not with copy=sync
 //   L20 copy=bulk only where K comes in pieces of 16 bytes of activations
 //   L21 persistent=1 only with mma=wgmma and copy=bulk, without splits and
@@ -109,15 +111,12 @@ static llvm::Error problemError(unsigned rule, const Twine &expected,
 static llvm::Error checkActivationExtras(const MatmulProblem &problem) {
   const NumberFormat &activation = problem.activation;
   int32_t group = problem.activationGroup;
-  int32_t least = std::max(16, 256 / activation.bits);
   if (group != 0 &&
-      (problem.activationScale != ActivationScaleKind::Token || group < least ||
+      (problem.activationScale != ActivationScaleKind::Token || group < 16 ||
        group > 32768 || !llvm::isPowerOf2_32(uint32_t(group))))
     return problemError(11,
                         "activation groups with scales per token, a power of "
-                        "two from " +
-                            Twine(least) + " to 32768 for " + activation.str() +
-                            " activations",
+                        "two from 16 to 32768",
                         "groups of " + Twine(group) + " with scales per " +
                             stringify(problem.activationScale));
   if (!problem.activationScaleFormat.isF32() &&
@@ -130,18 +129,35 @@ static llvm::Error checkActivationExtras(const MatmulProblem &problem) {
         12, "zero points with s8 activations without groups",
         activation.str() + Twine(" activations") +
             (group ? " in groups of " + Twine(group) : Twine()));
+  bool mayHalve =
+      activation.isF16() || (activation.isFloat() && activation.bits == 8);
   if (!problem.accumulator.isF32() &&
-      !(problem.accumulator.isF16() && activation.isF16()))
-    return problemError(13, "sums of f32, or of f16 with f16 activations",
+      !(problem.accumulator.isF16() && mayHalve))
+    return problemError(13,
+                        "sums of f32, or of f16 with f16, e4m3 or e5m2 "
+                        "activations",
                         "sums of " + problem.accumulator.str() + " with " +
                             activation.str() + " activations");
+  if (problem.accumulator.isF32())
+    return llvm::Error::success();
   double largest = problem.weight.weight.maxFinite();
   if (problem.weight.table) {
     largest = 0;
     for (float value : problem.weight.table->values)
       largest = std::max(largest, std::fabs(double(value)));
   }
-  if (problem.accumulator.isF16() && !(largest <= 512))
+  if (activation.bits == 8) {
+    // Quantization takes activations up to the format's largest number.
+    largest *= std::ldexp(
+        1.0, -dequantExponent(problem.weight,
+                              weightOperand(problem.weight, activation)));
+    if (!(largest * activation.maxFinite() <= 4096))
+      return problemError(13,
+                          "a largest product of at most 4096 with sums of f16 "
+                          "(weights in a format narrower than their operands')",
+                          problem.weight.weight.str() + " times " +
+                              activation.str());
+  } else if (!(largest <= 512))
     return problemError(13,
                         "weights of at most 512 (before scales) with sums of "
                         "f16",
@@ -203,14 +219,10 @@ llvm::Error humming::checkProblem(const MatmulProblem &problem,
 
   const Granularity &granularity = weight.granularity;
   int32_t group = granularity.columns;
-  bool groupOk = (group == 16 || group == 32 || group % 64 == 0) &&
-                 (group == 0 || group >= 256 / activation.bits);
-  if (!groupOk)
+  if (group != 16 && group != 32 && group % 64 != 0)
     return problemError(6,
                         "a scale for a whole row or for a group of 16, 32 or a "
-                        "multiple of 64 weights, at least " +
-                            Twine(256 / activation.bits) + " for " +
-                            activation.str() + " activations",
+                        "multiple of 64 weights",
                         granularity.isGroup()
                             ? "a group of " + llvm::itostr(group)
                             : "blocks of " + llvm::itostr(granularity.rows) +
@@ -514,14 +526,18 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
       18,
       c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy != CopyKind::Sync &&
           c.stages >= 3 &&
+          (problem.weightLayout == WeightLayout::Packed ||
+           partsOfStep(problem, c) == 1) &&
           (problem.activation.isFloat() || c.warpM <= 32 || c.warpM % 16 == 0),
       [&] {
         return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
                     "tokens a warp (past 32 of s8 a multiple of 16), "
-                    "copy=bulk or cp.async and at least 3 stages",
+                    "copy=bulk or cp.async and at least 3 stages, and packed "
+                    "weights for groups shorter than 32 bytes",
                     str(c.warpsN()) + " warps, " + str(c.warpM) +
-                        " tokens, copy=" + stringify(c.copy).str() + " and " +
-                        str(c.stages) + " stages");
+                        " tokens, copy=" + stringify(c.copy).str() + ", " +
+                        str(c.stages) + " stages and " +
+                        stringify(problem.weightLayout).str() + " weights");
       });
 }
 

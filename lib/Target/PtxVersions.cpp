@@ -66,6 +66,7 @@ static int32_t versionOf(PtxFeature feature, const TargetInfo &target) {
   case PtxFeature::Tcgen05:
     return 86;
   case PtxFeature::MmaBlockScale:
+  case PtxFeature::MmaFp8HalfSums:
     return 87;
   }
   return 0;

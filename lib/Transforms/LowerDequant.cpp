@@ -77,6 +77,29 @@ struct LowerDequant : OpRewritePattern<DequantOp> {
     for (Value v : {op.getScales(), op.getZeroPoints()})
       if (v)
         groups = cast<VectorType>(v.getType()).getDimSize(1);
+    // Groups shorter than a step: each half or quarter of it has its own.
+    int64_t parts = std::max<int64_t>(1, groups / steps);
+    Value isUpper; // the lane's values lie in the upper half of a half
+    if (parts == 4) {
+      Type i32 = rewriter.getI32Type();
+      auto constant = [&](int32_t value) -> Value {
+        return LLVM::ConstantOp::create(rewriter, loc, i32,
+                                        rewriter.getI32IntegerAttr(value));
+      };
+      Value lane = NVVM::LaneIdOp::create(rewriter, loc, i32);
+      isUpper = LLVM::ICmpOp::create(
+          rewriter, loc, LLVM::ICmpPredicate::ne,
+          LLVM::AndOp::create(rewriter, loc, lane, constant(2)), constant(0));
+    }
+    auto valueOf = [&](Value v, int64_t u, int64_t group) -> Value {
+      if (!v)
+        return {};
+      Value word = extract(v, u, group);
+      if (parts == 4)
+        word = LLVM::SelectOp::create(rewriter, loc, isUpper,
+                                      extract(v, u, group + 1), word);
+      return word;
+    };
     SmallVector<Value> registers;
     for (int64_t u = 0; u < type.getDimSize(0); ++u) {
       SmallVector<Value> words;
@@ -85,15 +108,16 @@ struct LowerDequant : OpRewritePattern<DequantOp> {
       sequence.beginUnit(words);
       int64_t group = -1;
       for (int64_t s = firstStep; s < firstStep + type.getDimSize(1); ++s) {
-        if (s * groups / steps != group) {
-          group = s * groups / steps;
-          sequence.beginGroup(
-              op.getScales() ? extract(op.getScales(), u, group) : Value(),
-              op.getZeroPoints() ? extract(op.getZeroPoints(), u, group)
-                                 : Value());
-        }
-        for (int64_t r = 0; r < type.getDimSize(2); ++r)
+        for (int64_t r = 0; r < type.getDimSize(2); ++r) {
+          // Registers 2 and 3 hold the second half of a step's K.
+          int64_t half = parts == 1 ? 0 : (r >> 1) * (parts / 2);
+          if (int64_t next = s * groups / steps + half; next != group) {
+            group = next;
+            sequence.beginGroup(valueOf(op.getScales(), u, group),
+                                valueOf(op.getZeroPoints(), u, group));
+          }
           registers.push_back(sequence.buildRegister(4 * s + r));
+        }
       }
     }
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, registers);

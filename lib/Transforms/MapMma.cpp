@@ -64,7 +64,8 @@ struct MapMma : OpRewritePattern<MmaOp> {
             registers(op.getA(), u, s, kind.getNumARegisters());
         for (int64_t t = 0; t < tiles; ++t) {
           SmallVector<Value> &c = acc[u * tiles + t];
-          c = kind.buildStep(rewriter, loc, a, b[t], c);
+          c = kind.buildStep(rewriter, loc, a, b[t], c, op.getPart(),
+                             op.getParts());
         }
       }
     }

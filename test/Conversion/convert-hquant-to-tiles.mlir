@@ -283,4 +283,23 @@ func.func @copies(%x: tensor<?x4096xf16>, %w: tensor<4096x4096xi4>, %s: tensor<4
          : tensor<?x4096xf16>, tensor<4096x4096xi4> -> tensor<?x4096xf16>
   return %c : tensor<?x4096xf16>
 }
+
+// Groups of 16 in steps of 32: each half of a step is a partial sum of its own, and
+// has its own zero point.
+// CHECK-LABEL: gpu.func @parts(
+// CHECK: hquant.dequant %{{.*}} zero_points(%{{.*}} : vector<2x4xi32>)
+// CHECK: %[[P:.*]] = hquant.mma %{{.*}}, %{{.*}}, %cst{{.*}} steps 0 to 1 {kind = #hquant.sync_mma<m16n8k32, s8>, parts = 2 : i64}
+// CHECK: hquant.scale_accumulate %[[P]], %{{.*}} group 0
+// CHECK: %[[P:.*]] = hquant.mma %{{.*}}, %{{.*}}, %cst{{.*}} steps 0 to 1 {kind = #hquant.sync_mma<m16n8k32, s8>, part = 1 : i64, parts = 2 : i64}
+// CHECK: hquant.scale_accumulate %[[P]], %{{.*}} group 1
+// CHECK: hquant.mma %{{.*}} steps 1 to 2 {kind = #hquant.sync_mma<m16n8k32, s8>, parts = 2 : i64}
+// CHECK: hquant.mma %{{.*}} steps 1 to 2 {kind = #hquant.sync_mma<m16n8k32, s8>, part = 1 : i64, parts = 2 : i64}
+func.func @parts(%x: tensor<?x4096xi8>, %w: tensor<4096x4096xi4>, %s: tensor<4096x256xf16>, %z: tensor<4096x256xi4>, %xs: tensor<?xf32>) -> tensor<?x4096xf16> {
+  %c = hquant.matmul %x, %w scales(%s : tensor<4096x256xf16>) zero_points(%z : tensor<4096x256xi4>)
+         activation_scales(%xs : tensor<?xf32>)
+         quant_type = <u4, scale = f16, group = 16, zero_point = int>
+         lowering_config = <mma = m16n8k32, block = [64, 16, 128], warp = [32, 16], warps_k = 1, stages = 3, copy = cp.async, scale = accumulator, split_k = 1>
+         {activation_scale = "token"} : tensor<?x4096xi8>, tensor<4096x4096xi4> -> tensor<?x4096xf16>
+  return %c : tensor<?x4096xf16>
+}
 }

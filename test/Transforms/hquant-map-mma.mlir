@@ -71,3 +71,79 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Part of a step. Half a step of integers is an instruction of half the depth.
+// CHECK-LABEL: gpu.func @half_s8
+// CHECK-SAME: (%[[A:.*]]: vector<1x2x4xi32>, %[[B:.*]]: vector<1x2x2xi32>,
+// CHECK-DAG: %[[A2:.*]] = vector.extract %[[A]][0, 1, 2]
+// CHECK-DAG: %[[A3:.*]] = vector.extract %[[A]][0, 1, 3]
+// CHECK-DAG: %[[B1:.*]] = vector.extract %[[B]][0, 1, 1]
+// CHECK: nvvm.mma.sync A[%[[A2]], %[[A3]]] B[%[[B1]]] C[{{.*}}] {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-LABEL: gpu.func @half_turing
+// CHECK: nvvm.mma.sync A[{{[^,]*}}] B[%[[B0:.*]]] C[{{.*}}] {{.*}} shape = #nvvm.shape<m = 8, n = 8, k = 16>
+// CHECK: nvvm.mma.sync A[{{[^,]*}}] B[%[[B0]]] C[{{.*}}] {{.*}} shape = #nvvm.shape<m = 8, n = 8, k = 16>
+// CHECK-NOT: nvvm.mma.sync
+gpu.module @kernels {
+  gpu.func @half_s8(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x4xi32>) {
+    %d = hquant.mma %a, %b, %c steps 1 to 2 {kind = #hquant.sync_mma<m16n8k32, s8>, part = 1, parts = 2}
+        : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xi32>
+    gpu.return
+  }
+  gpu.func @half_turing(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x4xi32>) {
+    %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m8n8k16, s8>, part = 0, parts = 2}
+        : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Half a step of 8-bit floats has zeros for the other half of A.
+// CHECK-LABEL: gpu.func @half_e4m3
+// CHECK-SAME: (%[[A:.*]]: vector<1x2x4xi32>, %[[B:.*]]: vector<1x2x2xi32>,
+// CHECK-DAG: %[[A0:.*]] = vector.extract %[[A]][0, 0, 0]
+// CHECK-DAG: %[[A1:.*]] = vector.extract %[[A]][0, 0, 1]
+// CHECK-DAG: %[[Z2:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK-DAG: %[[Z3:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"(%[[A0]], %[[A1]], %{{[^,]*}}, %{{[^,]*}}, %
+gpu.module @kernels {
+  gpu.func @half_e4m3(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x4xf32>) {
+    %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k32, e4m3>, part = 0, parts = 2}
+        : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// A quarter of a step of s4 belongs to half the lanes of each quad.
+// CHECK-LABEL: gpu.func @quarter_s4
+// CHECK: %[[LANE:.*]] = nvvm.read.ptx.sreg.laneid
+// CHECK: %[[UPPER:.*]] = llvm.and %[[LANE]],
+// CHECK: %[[IS:.*]] = llvm.icmp "eq" %[[UPPER]],
+// CHECK: %[[A2:.*]] = llvm.select %[[IS]],
+// CHECK: %[[A3:.*]] = llvm.select %[[IS]],
+// CHECK: nvvm.mma.sync A[%[[A2]], %[[A3]]] B[{{.*}}] C[{{.*}}] {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 32>
+gpu.module @kernels {
+  gpu.func @quarter_s4(%a: vector<1x1x4xi32>, %b: vector<1x1x2xi32>, %c: vector<1x1x4xi32>) {
+    %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k64, s4>, part = 3, parts = 4}
+        : vector<1x1x4xi32>, vector<1x1x2xi32>, vector<1x1x4xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Pairs of f16 sums of 8-bit floats.
+// CHECK-LABEL: gpu.func @half_sums_e4m3
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f16.e4m3.e4m3.f16"({{.*}}) : (i32, i32, i32, i32, i32, i32, vector<2xf16>, vector<2xf16>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
+gpu.module @kernels {
+  gpu.func @half_sums_e4m3(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x2xi32>) {
+    %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k32, e4m3, accumulator = f16>}
+        : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x2xi32>
+    gpu.return
+  }
+}

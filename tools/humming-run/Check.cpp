@@ -8,9 +8,11 @@
 
 #include "Check.h"
 #include "BufferImage.h"
+#include "Humming/Target/Dequant.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -328,6 +330,21 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
   ReferenceOptions referenceOptions;
   referenceOptions.offsets = offsets;
   referenceOptions.numerics = numericsOf(problem, config);
+  std::vector<double> sumScales;
+  if (problem.accumulator.isF16()) {
+    double factor =
+        std::ldexp(1.0, dequantExponent(problem.weight,
+                                        referenceOptions.numerics.operand));
+    for (int64_t row = 0; row < m; ++row) {
+      double largest = 0;
+      for (int64_t j = 0; j < inputs;
+           j += std::max<int64_t>(
+               1, problem.activationGroup ? problem.activationGroup : inputs))
+        largest = std::max(largest, std::fabs(scaleOf(row, j).first));
+      sumScales.push_back(largest * factor);
+    }
+    referenceOptions.sumScales = sumScales;
+  }
   if (int64_t(features.size()) < n)
     referenceOptions.features = features;
   Expected<ReferenceResult> reference =

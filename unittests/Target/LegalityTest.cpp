@@ -162,7 +162,7 @@ TEST(CheckProblem, P5Scale) {
 TEST(CheckProblem, P6Granularity) {
   const std::string expected =
       "rule P6: expected a scale for a whole row or for a group of 16, 32 or a "
-      "multiple of 64 weights, at least 16 for bf16 activations, got ";
+      "multiple of 64 weights, got ";
   MatmulProblem p = goodProblem();
   p.weight.granularity = Granularity::group(48);
   EXPECT_EQ(problemError(p), expected + "a group of 48");

@@ -159,11 +159,12 @@ TEST(CheckProblem, P11ActivationGroups) {
   p.activationScaleFormat = NumberFormat::e8m0();
   EXPECT_EQ(problemError(p), "");
   p.activationGroup = 16;
+  EXPECT_EQ(problemError(p), "");
+  p.activationGroup = 8;
   EXPECT_EQ(
       problemError(p),
       "rule P11: expected activation groups with scales per token, a power "
-      "of two from 32 to 32768 for s8 activations, got groups of 16 with "
-      "scales per token");
+      "of two from 16 to 32768, got groups of 8 with scales per token");
   p.activationGroup = 0;
   EXPECT_EQ(problemError(p), "rule P11: expected activation scales of f32, or "
                              "e8m0 with groups, got e8m0");
@@ -187,7 +188,7 @@ TEST(CheckProblem, P13HalfSums) {
   MatmulProblem p;
   p.accumulator = NumberFormat::f16();
   EXPECT_EQ(problemError(p),
-            "rule P13: expected sums of f32, or of f16 with f16 "
+            "rule P13: expected sums of f32, or of f16 with f16, e4m3 or e5m2 "
             "activations, got sums of f16 with bf16 activations");
   p.activation = NumberFormat::f16();
   EXPECT_EQ(problemError(p), "");
@@ -195,6 +196,64 @@ TEST(CheckProblem, P13HalfSums) {
   EXPECT_EQ(problemError(p),
             "rule P13: expected weights of at most 512 (before "
             "scales) with sums of f16, got e5m2");
+
+  // 8-bit floats: integers are operands of 2^-9 (2^-16) and floats of fewer
+  // exponent bits lose the difference of the biases, so that the largest
+  // product, 448 (57344) times the largest operand, is small.
+  p.activationScale = ActivationScaleKind::Token;
+  for (NumberFormat activation :
+       {NumberFormat::smallFloat(4, 3), NumberFormat::smallFloat(5, 2)}) {
+    p.activation = activation;
+    p.weight.weight = NumberFormat::unsignedInt(3);
+    EXPECT_EQ(problemError(p), "");
+    p.weight.weight = NumberFormat::smallFloat(2, 1);
+    EXPECT_EQ(problemError(p), "");
+    // Their own formats are operands as they are: 448 * 448.
+    p.weight.weight = NumberFormat::smallFloat(4, 3);
+    EXPECT_EQ(problemError(p),
+              "rule P13: expected a largest product of at most 4096 with sums "
+              "of f16 (weights in a format narrower than their operands'), got "
+              "e4m3 times " +
+                  activation.str());
+  }
+}
+
+// Groups that are parts of a step: halves of 8-bit ones, halves and quarters of
+// 4-bit ones. wgmma takes no plain weights for them.
+TEST(CheckConfig, GroupsShorterThanAStep) {
+  MatmulProblem p = s8Problem();
+  KernelConfig config;
+  config.scale = ScalePlacement::Accumulator;
+  p.weight.granularity = Granularity::group(128);
+  EXPECT_EQ(partsOfStep(p, config), 1);
+  p.activationGroup = 32;
+  EXPECT_EQ(partsOfStep(p, config), 1);
+  p.activationGroup = 16;
+  EXPECT_EQ(partsOfStep(p, config), 2);
+  p.activationGroup = 0;
+  p.weight.granularity = Granularity::group(16);
+  EXPECT_EQ(partsOfStep(p, config), 2);
+  p.activation = NumberFormat::signedInt(4);
+  EXPECT_EQ(partsOfStep(p, config), 4);
+  p.weight.granularity = Granularity::block(32, 32);
+  EXPECT_EQ(partsOfStep(p, config), 2);
+
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.weight.granularity = Granularity::group(32);
+  p.kDivisor = 16;
+  EXPECT_EQ(p.naturalLayout(), WeightLayout::Plain);
+  p.weight.granularity = Granularity::group(16);
+  EXPECT_EQ(p.naturalLayout(), WeightLayout::Packed);
+  const TargetInfo &hopper = **getTargetInfo("sm_90a");
+  config.mma = MmaKind::Wgmma;
+  config.blockK = 128;
+  config.stages = 3;
+  config.copy = CopyKind::CpAsync;
+  EXPECT_EQ(firstViolatedRule(p, config, hopper), 0u);
+  p.weightLayout = WeightLayout::Plain;
+  EXPECT_EQ(firstViolatedRule(p, config, hopper), 18u);
+  config.mma = MmaKind::M16N8K32;
+  EXPECT_EQ(firstViolatedRule(p, config, hopper), 0u);
 }
 
 TEST(CheckConfig, ActivationsRestrictTiles) {

@@ -92,7 +92,8 @@ llvm::Expected<QuantizedWeights> sliceWeights(const QuantizedWeights &weights,
 /// columns, at least `leastGroup`, that divides group and phase, with the
 /// scales repeated; where there is none, padding columns (kOrder of -1) in
 /// place of what the group has lost, so that activations are gathered.
-/// leastGroup is 256 / A for activations of A bits. Error: weights that do not
+/// leastGroup of 256 / A for activations of A bits keeps groups whole steps of
+/// the MMA, of which shorter ones cost parts. Error: weights that do not
 /// verify.
 llvm::Expected<QuantizedWeights> alignPhase(const QuantizedWeights &weights,
                                             int32_t leastGroup = 16);

@@ -72,6 +72,10 @@ struct ReferenceOptions {
   /// Asymmetric activations: x = q s - o for the kernel's operands q. The o = z
   /// s of every row, or empty. The kernel sums q w and o w by themselves.
   llvm::ArrayRef<double> offsets;
+  /// Sums of f16: what each row's sums are multiplied by besides the weights'
+  /// scales (the largest scale of its activations, times the power of two that
+  /// operands are too small by), or empty for 1.
+  llvm::ArrayRef<double> sumScales;
   /// Output features to compute; empty: all.
   llvm::ArrayRef<int64_t> features;
   /// Without bounds only `values` is filled.

@@ -82,8 +82,9 @@ struct MatmulProblem {
   /// Whether the weights are operands of the MMA as they are: 8-bit ones of the
   /// activations' format (or the other 8-bit float), without zero points.
   bool canBePlain() const;
-  /// Plain where that costs nothing: the weights can be, and the declared
-  /// divisor of K makes their rows whole 16-byte pieces.
+  /// Plain where that costs nothing: the weights can be, the declared divisor
+  /// of K makes their rows whole 16-byte pieces, and no group (of weights or
+  /// activations) is shorter than 32 bytes.
   WeightLayout naturalLayout() const;
   /// One line: `w4a16 u4/g128/bf16 x bf16 -> bf16, M=16 N=8192 K=8192`.
   std::string str() const;
@@ -184,6 +185,10 @@ SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
 /// Whether the MMA's sums are partial and move to f32 accumulators on the way:
 /// for scales of groups, or because they are f16.
 bool hasPartialSums(const MatmulProblem &problem, const KernelConfig &config);
+
+/// Parts that a step (32 bytes of K) is multiplied in: more than one where
+/// scales of groups are due within it, which are of 16 or 32 elements then.
+int32_t partsOfStep(const MatmulProblem &problem, const KernelConfig &config);
 
 /// Whether the results go from registers to global memory without a way through
 /// shared memory: pairs of features are stored together.

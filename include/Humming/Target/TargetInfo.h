@@ -93,6 +93,7 @@ enum class PtxFeature : uint8_t {
   MmaInt8,        ///< m16n8k32 s8/u8
   MmaInt4,        ///< m16n8k64 s4/u4
   MmaFp8,         ///< m16n8k32 e4m3/e5m2
+  MmaFp8HalfSums, ///< the same with f16 sums
   MmaBlockScale,  ///< kind::mxf4, kind::mxf4nvf4, kind::mxf8f6f4
   CacheHint,      ///< createpolicy, L1/L2 eviction and prefetch qualifiers
   StMatrix,

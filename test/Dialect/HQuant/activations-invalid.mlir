@@ -149,7 +149,7 @@ func.func @mixed_operands(%a: vector<1x4x4xi32>, %b: vector<1x4x2xi32>, %c: vect
 // -----
 
 func.func @half_sums_of_bf16(%a: vector<1x4x4xi32>, %b: vector<1x4x2xi32>, %c: vector<1x1x2xi32>) {
-  // expected-error @+1 {{expected accumulators of f32, or of f16 with f16 operands, got f16 with bf16}}
+  // expected-error @+1 {{expected accumulators of f32, or of f16 with f16, e4m3 or e5m2 operands, got f16 with bf16}}
   %d = hquant.mma %a, %b, %c steps 0 to 4 {kind = #hquant.sync_mma<m16n8k16, bf16, accumulator = f16>} : vector<1x4x4xi32>, vector<1x4x2xi32>, vector<1x1x2xi32>
   return
 }

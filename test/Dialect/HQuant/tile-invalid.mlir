@@ -442,6 +442,16 @@ func.func @fragment_c13_groups(%w: vector<1x4xi32>, %z: vector<1x3xi32>) {
 
 // -----
 
+func.func @fragment_c13_short(%w: vector<1x4xi32>, %z: vector<1x8xi32>) {
+  // expected-error @+1 {{expected scales and zero points of one type vector<1xGxi32> with G dividing 2 (zero points: or 4), got 'vector<1x8xi32>'}}
+  %a = hquant.dequant %w zero_points(%z : vector<1x8xi32>)
+      {mma = #hquant.sync_mma<m16n8k32, s8>, weight = #hquant.format<u4>, scale = #hquant.format<f16>}
+      : vector<1x4xi32> -> vector<1x2x4xi32>
+  return
+}
+
+// -----
+
 func.func @fragment_c13_differ(%w: vector<1x4xi32>, %s: vector<1x1xi32>, %z: vector<1x4xi32>) {
   // expected-error @+1 {{expected scales and zero points of one type vector<1xGxi32> with G dividing 4, got 'vector<1x4xi32>'}}
   %a = hquant.dequant %w scales(%s : vector<1x1xi32>) zero_points(%z : vector<1x4xi32>)
@@ -513,6 +523,33 @@ func.func @fragment_c18(%a: vector<1x4x4xi32>, %b: vector<1x4x2xi32>, %c: vector
   // expected-error @+1 {{expected steps within 0 to 4, got 0 to 5}}
   %d = hquant.mma %a, %b, %c steps 0 to 5 {kind = #hquant.sync_mma<m16n8k16, f16>}
       : vector<1x4x4xi32>, vector<1x4x2xi32>, vector<1x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @fragment_c27(%a: vector<1x4x4xi32>, %b: vector<1x4x2xi32>, %c: vector<1x1x4xf32>) {
+  // expected-error @+1 {{expected 1, 2 or 4 parts of at least 16 of a step's 16, got 2}}
+  %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k16, f16>, parts = 2}
+      : vector<1x4x4xi32>, vector<1x4x2xi32>, vector<1x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @fragment_c27_count(%a: vector<1x1x4xi32>, %b: vector<1x1x2xi32>, %c: vector<1x1x4xi32>) {
+  // expected-error @+1 {{expected 1, 2 or 4 parts of at least 16 of a step's 64, got 3}}
+  %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k64, s4>, parts = 3}
+      : vector<1x1x4xi32>, vector<1x1x2xi32>, vector<1x1x4xi32>
+  return
+}
+
+// -----
+
+func.func @fragment_c27_part(%a: vector<1x2x4xi32>, %b: vector<1x2x2xi32>, %c: vector<1x1x4xi32>) {
+  // expected-error @+1 {{expected a part from 0 to 1, got 2}}
+  %d = hquant.mma %a, %b, %c steps 0 to 1 {kind = #hquant.sync_mma<m16n8k32, s8>, part = 2, parts = 2}
+      : vector<1x2x4xi32>, vector<1x2x2xi32>, vector<1x1x4xi32>
   return
 }
 

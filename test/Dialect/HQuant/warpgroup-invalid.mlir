@@ -37,6 +37,17 @@ func.func @warpgroup_c3(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x
 
 !tile = memref<16384xi8, #gpu.address_space<workgroup>>
 
+func.func @fragment_c27_warpgroup(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x4x4xf32>) {
+  // expected-error @+1 {{expected 1, 2 or 4 parts of at least 16 of a step's 32, got 4}}
+  %x = hquant.warpgroup_mma %a, %t token %i slab %i step 0, %c
+      {kind = #hquant.warpgroup_mma<32, e4m3>, tile_rows = 32, parts = 4} : vector<1x1x4xi32>, !tile, vector<1x4x4xf32>
+  return
+}
+
+// -----
+
+!tile = memref<16384xi8, #gpu.address_space<workgroup>>
+
 func.func @warpgroup_c4(%t: !tile, %i: i32, %a: vector<1x1x4xi32>, %c: vector<1x4x4xf32>) {
   // expected-error @+1 {{expected tile_rows to be a multiple of 8 and at least 32, got 24}}
   %x = hquant.warpgroup_mma %a, %t token %i slab %i step 0, %c

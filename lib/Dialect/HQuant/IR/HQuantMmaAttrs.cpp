@@ -79,9 +79,10 @@ static LogicalResult verifyFormats(function_ref<InFlightDiagnostic()> emitError,
            << "expected activations of the weights' format, or both of e4m3 "
               "and e5m2, got "
            << operand.str() << " and " << activation.str();
-  if (!accumulator.isF32() && !(accumulator.isF16() && operand.isF16()))
-    return emitError() << "expected accumulators of f32, or of f16 with f16 "
-                          "operands, got "
+  if (!accumulator.isF32() &&
+      !(accumulator.isF16() && (operand.isF16() || isFloat8(operand))))
+    return emitError() << "expected accumulators of f32, or of f16 with f16, "
+                          "e4m3 or e5m2 operands, got "
                        << accumulator.str() << " with " << operand.str();
   return success();
 }
@@ -153,6 +154,41 @@ LogicalResult SyncMmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// Parts of a step
+//===----------------------------------------------------------------------===//
+
+// Registers 0 and 1 hold the first half of K, 2 and 3 the second. Within a
+// half, lane t of a quad holds values 8 t to 8 t + 7 of s4: a quarter of the
+// step belongs to lanes 0 and 1 of each quad, or to 2 and 3.
+SmallVector<Value> humming::hquant::keepPart(OpBuilder &builder, Location loc,
+                                             ValueRange a, int64_t part,
+                                             int64_t parts,
+                                             function_ref<Value()> makeZero) {
+  SmallVector<Value> kept(a);
+  if (parts == 1)
+    return kept;
+  Type i32 = builder.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(builder, loc, i32,
+                                    builder.getI32IntegerAttr(int32_t(value)));
+  };
+  int64_t half = part * 2 / parts;
+  for (int64_t r = 0; r < int64_t(kept.size()); ++r)
+    if (r >> 1 != half)
+      kept[r] = makeZero ? makeZero() : constant(0);
+  if (parts == 2)
+    return kept;
+  Value lane = NVVM::LaneIdOp::create(builder, loc, i32);
+  Value upper = LLVM::AndOp::create(builder, loc, lane, constant(2));
+  Value isPart = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,
+                                      upper, constant(2 * (part & 1)));
+  for (int64_t r = 2 * half; r < 2 * half + 2; ++r)
+    kept[r] =
+        LLVM::SelectOp::create(builder, loc, isPart, kept[r], constant(0));
+  return kept;
+}
+
+//===----------------------------------------------------------------------===//
 // #hquant.warpgroup_mma
 //===----------------------------------------------------------------------===//
 
@@ -213,7 +249,8 @@ int64_t WarpgroupMmaAttr::getNumAccumulators() const {
 /// from zero. The result is in flight until the group is waited for.
 SmallVector<Value> WarpgroupMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                                ValueRange a, ValueRange b,
-                                               ValueRange c) const {
+                                               ValueRange c, int64_t part,
+                                               int64_t parts) const {
   int64_t count = getNumAccumulators();
   const bool isInteger = getOperand().isInteger();
   // Pairs of f16 sums are registers.
@@ -300,7 +337,8 @@ int64_t SyncMmaAttr::getNumAccumulators() const {
 /// s8 and s4: registers of i32, s32 sums without saturation.
 static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
                                            SyncMmaAttr kind, ValueRange a,
-                                           ValueRange b, ValueRange c) {
+                                           ValueRange b, ValueRange c,
+                                           int64_t part, int64_t parts) {
   NVVM::MMATypes type =
       kind.getOperand().bits == 8 ? NVVM::MMATypes::s8 : NVVM::MMATypes::s4;
   std::array<NVVM::MMATypes, 2> types = {type, type};
@@ -308,23 +346,34 @@ static SmallVector<Value> buildIntegerStep(OpBuilder &builder, Location loc,
                                             NVVM::MMALayout::col};
   auto emit = [&](ValueRange aRegs, ValueRange bRegs,
                   MutableArrayRef<Value> sums) {
+    // Half the depth has half the registers (PTX ISA, mma: m16n8k16 of .s8 and
+    // m16n8k32 of .s4).
+    int64_t depth = kind.getStepDepth() / 2 * int64_t(bRegs.size());
     SmallVector<Type> fields(sums.size(), builder.getI32Type());
     Type result =
         LLVM::LLVMStructType::getLiteral(builder.getContext(), fields);
     Value d = NVVM::MmaOp::create(
         builder, loc, result, aRegs, bRegs, SmallVector<Value>(sums),
-        {kind.getRows(), 8, kind.getDepth()}, std::nullopt,
-        NVVM::MMAIntOverflow::wrapped, types, layouts);
+        {kind.getRows(), 8, depth}, std::nullopt, NVVM::MMAIntOverflow::wrapped,
+        types, layouts);
     for (auto [i, value] : llvm::enumerate(sums))
       value = LLVM::ExtractValueOp::create(builder, loc, d, int64_t(i));
   };
   SmallVector<Value> acc(c);
+  SmallVector<Value> kept = keepPart(builder, loc, a, part, parts);
+  a = kept;
+  int64_t half = part * 2 / parts;
   if (kind.getShape() != MmaKind::M8N8K16) {
-    emit(a, b, acc);
+    if (parts == 1)
+      emit(a, b, acc);
+    else
+      emit(a.slice(2 * half, 2), b.slice(half, 1), acc);
     return acc;
   }
   // Register r of A: rows 8 (r & 1), k 16 (r >> 1).
-  for (int64_t r = 0; r < 4; ++r)
+  for (int64_t r = parts == 1 ? 0 : 2 * half,
+               end = parts == 1 ? 4 : 2 * half + 2;
+       r < end; ++r)
     emit(a.slice(r, 1), b.slice(r >> 1, 1),
          MutableArrayRef<Value>(acc).slice(2 * (r & 1), 2));
   return acc;
@@ -336,31 +385,46 @@ static SmallVector<Value> buildFloat8Step(OpBuilder &builder, Location loc,
                                           ValueRange b, ValueRange c) {
   std::string types =
       kind.getOperand().str() + "." + kind.getActivation().str();
-  Type f32 = builder.getF32Type();
-  Type result = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                                 {f32, f32, f32, f32});
+  // Pairs of f16 sums are registers outside.
+  bool halfSums = kind.getAccumulator().isF16();
+  Type sumType = halfSums ? Type(VectorType::get(2, builder.getF16Type()))
+                          : Type(builder.getF32Type());
+  Type result = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(),
+      SmallVector<Type>(kind.getNumAccumulators(), sumType));
   SmallVector<Value> operands(a);
   operands.append(b.begin(), b.end());
-  operands.append(c.begin(), c.end());
+  for (Value sum : c)
+    operands.push_back(
+        halfSums
+            ? LLVM::BitcastOp::create(builder, loc, sumType, sum).getResult()
+            : sum);
+  std::string sums = halfSums ? "f16" : "f32";
   Value d = LLVM::CallIntrinsicOp::create(
                 builder, loc, result,
-                builder.getStringAttr("llvm.nvvm.mma.m16n8k32.row.col.f32." +
-                                      types + ".f32"),
+                builder.getStringAttr("llvm.nvvm.mma.m16n8k32.row.col." + sums +
+                                      "." + types + "." + sums),
                 operands)
                 .getResults();
   SmallVector<Value> acc;
-  for (int64_t i = 0; i < 4; ++i)
-    acc.push_back(LLVM::ExtractValueOp::create(builder, loc, d, i));
+  for (int64_t i = 0; i < kind.getNumAccumulators(); ++i) {
+    Value sum = LLVM::ExtractValueOp::create(builder, loc, d, i);
+    if (halfSums)
+      sum = LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), sum);
+    acc.push_back(sum);
+  }
   return acc;
 }
 
 SmallVector<Value> SyncMmaAttr::buildStep(OpBuilder &builder, Location loc,
                                           ValueRange a, ValueRange b,
-                                          ValueRange c) const {
+                                          ValueRange c, int64_t part,
+                                          int64_t parts) const {
   if (getOperand().isInteger())
-    return buildIntegerStep(builder, loc, *this, a, b, c);
+    return buildIntegerStep(builder, loc, *this, a, b, c, part, parts);
   if (getOperand().bits == 8)
-    return buildFloat8Step(builder, loc, *this, a, b, c);
+    return buildFloat8Step(builder, loc, *this,
+                           keepPart(builder, loc, a, part, parts), b, c);
   bool isF16 = getOperand().isF16(), halfSums = getAccumulator().isF16();
   Type halfPair = VectorType::get(2, builder.getF16Type());
   Type sumType = halfSums ? halfPair : Type(builder.getF32Type());

@@ -391,12 +391,19 @@ LogicalResult DequantOp::verify() {
     if (!operand)
       continue;
     VectorType type = getVector(operand);
+    // Groups of 16 are the shortest: half or a quarter of a step of 8 or 4
+    // bits.
+    bool isShort = type.getRank() == 2 && operand == getZeroPoints() &&
+                   getMma().getOperandFormat().bits < 16 &&
+                   type.getDimSize(1) > steps;
     if (type.getRank() != 2 || type.getDimSize(0) != units ||
-        steps % type.getDimSize(1) != 0 ||
+        (isShort ? 4 : steps) % type.getDimSize(1) != 0 ||
         (groups != 0 && type.getDimSize(1) != groups))
       return emitOpError("expected scales and zero points of one type vector<")
-             << units << "xGxi32> with G dividing " << steps << ", got "
-             << type;
+             << units << "xGxi32> with G dividing " << steps
+             << (getMma().getOperandFormat().bits < 16 ? " (zero points: or 4)"
+                                                       : "")
+             << ", got " << type;
     groups = type.getDimSize(1);
   }
   // fragment_c14
@@ -414,6 +421,20 @@ LogicalResult DequantOp::verify() {
     return emitOpError("expected zero points in f16 or bf16 with "
                        "float_zero_points, got ")
            << (getZeroPoints() ? scale.str() : "none");
+  return success();
+}
+
+/// fragment_c27
+static LogicalResult verifyPart(Operation *op, int64_t part, int64_t parts,
+                                int64_t stepDepth) {
+  bool ok = parts == 1 || parts == 2 || parts == 4;
+  if (!ok || stepDepth / parts < 16)
+    return op->emitOpError("expected 1, 2 or 4 parts of at least 16 of a "
+                           "step's ")
+           << stepDepth << ", got " << parts;
+  if (part < 0 || part >= parts)
+    return op->emitOpError("expected a part from 0 to ")
+           << parts - 1 << ", got " << part;
   return success();
 }
 
@@ -443,7 +464,7 @@ LogicalResult MmaOp::verify() {
   if (first < 0 || first >= last || last > steps)
     return emitOpError("expected steps within 0 to ")
            << steps << ", got " << first << " to " << last;
-  return success();
+  return verifyPart(*this, getPart(), getParts(), kind.getStepDepth());
 }
 
 /// warpgroup_c5
@@ -528,6 +549,8 @@ LogicalResult WarpgroupMmaOp::verify() {
   if (step < 0 || step >= steps)
     return emitOpError("expected a step from 0 to ")
            << steps - 1 << ", got " << step;
+  if (failed(verifyPart(*this, getPart(), getParts(), kind.getStepDepth())))
+    return failure();
   return verifyTokenRows(*this, getTileRows(), kind);
 }
 

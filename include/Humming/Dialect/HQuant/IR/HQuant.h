@@ -47,6 +47,14 @@ constexpr int64_t kMaxFragmentRegisters = 4096;
 bool isFragment(mlir::Type type);
 /// Whether `type` is a static, contiguous memref in workgroup memory.
 bool isWorkgroupBuffer(mlir::Type type);
+
+/// The A registers of a step with everything but part `part` of `parts` equal
+/// parts of its K (1, 2 or 4; a quarter only of 4-bit operands) set to zero.
+/// `makeZero`, where given, supplies the registers of the other half.
+llvm::SmallVector<mlir::Value>
+keepPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange a,
+         int64_t part, int64_t parts,
+         llvm::function_ref<mlir::Value()> makeZero = nullptr);
 } // namespace hquant
 
 } // namespace humming

@@ -45,11 +45,15 @@ def HQuant_MmaAttrInterface : AttrInterface<"MmaAttrInterface"> {
                     "getNumAccumulators">,
     InterfaceMethod<[{
       Emits the multiplication of one step: `a` and `b` are i32 registers, `c`
-      f32 accumulators; returns the new accumulators.
+      f32 accumulators; returns the new accumulators. Of `parts` equal parts of
+      the step's K (1, 2 or 4, of at least 16 each) only part `part` is
+      multiplied: A is zero in the others (`keepPart`; of a warpgroup's step the
+      caller has seen to that, before the fence), or left out by an instruction
+      of less depth.
     }], "::llvm::SmallVector<::mlir::Value>", "buildStep",
         (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
              "::mlir::ValueRange":$a, "::mlir::ValueRange":$b,
-             "::mlir::ValueRange":$c)>,
+             "::mlir::ValueRange":$c, "int64_t":$part, "int64_t":$parts)>,
   ];
 }
 

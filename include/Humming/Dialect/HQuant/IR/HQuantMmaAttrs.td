@@ -36,7 +36,10 @@ def HQuant_SyncMmaAttr : AttrDef<HQuant_Dialect, "SyncMma", [
     | `m8n8k16` | `s8` | 4 |
     | `m16n8k64` | `s4` | 1 |
 
-    Sums of integers are s32, all others f32, or f16 with operands of f16.
+    Sums of integers are s32, all others f32, or f16 with operands of f16, e4m3 or
+    e5m2. Half a step is one instruction of half the depth for `s8` and `s4`
+    (m16n8k16, m16n8k32, two m8n8k16); half a step of 8-bit floats and a quarter of
+    one of `s4` are instructions with zeros for the rest of A.
   }];
   let parameters = (ins "::humming::MmaKind":$shape,
                         "::humming::NumberFormat":$operand,

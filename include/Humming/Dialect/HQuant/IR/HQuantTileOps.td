@@ -398,8 +398,9 @@ def HQuant_DequantOp : HQuant_TileOp<"dequant", [
     a = (q - z) * s in the MMA's operand format; scales of another format are
     converted to it first, which is exact. Without `zero_points`, unsigned
     codes have z = 2^(bits-1). Without `scales`, s = 1 (they are applied to the
-    accumulators or in the epilogue). Group of step i: i G / S. The fragment may be
-    of the steps from `first_step` alone. With a `table` of 16 values, q is the
+    accumulators or in the epilogue). Group of step i: i G / S; with G = 2 S or 4 S
+    (zero points of groups shorter than a step) each half or quarter of a step's K
+    has its own. The fragment may be of the steps from `first_step` alone. With a `table` of 16 values, q is the
     table's value of the code. `native_convert` lets the lowering use cvt from 8-bit
     floats. Operands of 8 and 4 bits may come out smaller by a power of two, which
     `scale_accumulate` and `scale_rows` pay back (their `exponent`).
@@ -430,11 +431,15 @@ def HQuant_MmaOp : HQuant_TileOp<"mma", [Pure,
   let summary = "multiply fragments: result = a * b + accumulators";
   let description = [{
     Multiplies steps `first_step` to `last_step` (exclusive) of the slab with every
-    pair of unit and token tile.
+    pair of unit and token tile. With `parts`, only part `part` of that many equal
+    parts of each step's K: what a group shorter than a step has. The rest of `a`
+    counts as zero; an instruction of less depth is taken where there is one.
   }];
   let arguments = (ins HQuant_Words:$a, HQuant_Words:$b,
       HQuant_Sums:$accumulators, HQuant_SyncMmaAttr:$kind,
-      I64Attr:$first_step, I64Attr:$last_step);
+      I64Attr:$first_step, I64Attr:$last_step,
+      DefaultValuedAttr<I64Attr, "0">:$part,
+      DefaultValuedAttr<I64Attr, "1">:$parts);
   let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $accumulators `steps` $first_step `to` $last_step
@@ -452,12 +457,15 @@ def HQuant_WarpgroupMmaOp : HQuant_TileOp<"warpgroup_mma", [
     of slab `slab`, over the tokens from `token` of a swizzled tile of `tile_rows`
     tokens, as one asynchronous group. The registers of `a` and the accumulators are
     in flight until `warpgroup_wait`. With `zero`, the accumulators' old values are
-    ignored. The tile must be visible to the async proxy (`fence_async`).
+    ignored. The tile must be visible to the async proxy (`fence_async`). `part` and
+    `parts` are those of `mma`: the rest of `a` counts as zero.
   }];
   let arguments = (ins HQuant_Words:$a, HQuant_WorkgroupBytes:$tile,
       Optional<I32>:$stage, I32:$token, I32:$slab,
       HQuant_Sums:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
-      I64Attr:$step, I64Attr:$tile_rows, UnitAttr:$zero);
+      I64Attr:$step, I64Attr:$tile_rows, UnitAttr:$zero,
+      DefaultValuedAttr<I64Attr, "0">:$part,
+      DefaultValuedAttr<I64Attr, "1">:$parts);
   let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
     $a `,` $tile (`[` $stage^ `]`)? `token` $token `slab` $slab `step` $step `,`
