@@ -228,6 +228,31 @@ KernelSource::quantizeKernelsFor(int64_t m, int64_t k) {
   return std::move(fitting);
 }
 
+Expected<KernelArtifacts> KernelSource::quantizeKernelFor(int64_t m,
+                                                          int64_t k) {
+  for (const KernelArtifacts &kernel : files)
+    if (kernel.launch.isQuantize() && k % kernel.launch.kDivisor == 0)
+      return kernel;
+#ifdef HUMMING_HAVE_COMPILER
+  if (!isPrecompiled()) {
+    Expected<const TargetInfo *> target = flags.target();
+    if (!target)
+      return target.takeError();
+    Expected<QuantizeProblem> problem = flags.quantizeProblem(m, k);
+    if (!problem)
+      return problem.takeError();
+    Expected<KernelArtifacts> kernel =
+        compiler->compile(*problem, **target, /*config=*/"");
+    if (!kernel)
+      return kernel.takeError();
+    if (Error error = save({*kernel}, "_" + std::to_string(k)))
+      return std::move(error);
+    return kernel;
+  }
+#endif
+  return makeError("no compiled quantize kernel fits k = " + Twine(k));
+}
+
 Expected<std::vector<KernelConfig>>
 KernelSource::sweepConfigs(const MatmulProblem &problem,
                            const TargetInfo &target) const {

@@ -50,6 +50,9 @@ public:
   /// whose operation is quantize.
   llvm::Expected<std::vector<KernelArtifacts>> quantizeKernelsFor(int64_t m,
                                                                   int64_t k);
+  /// The quantize kernel of the flags before a matmul: with the chooser's
+  /// config, since the flag's is the matmul's.
+  llvm::Expected<KernelArtifacts> quantizeKernelFor(int64_t m, int64_t k);
 
   /// The kernels for `--op pack` and `--op gather`, and the gather before the
   /// matmul of a layer whose columns are permuted.

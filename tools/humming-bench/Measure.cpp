@@ -269,6 +269,65 @@ Expected<double> Bench::timeReplay(cu::GraphExec graph) {
   return *ms * 1e3;
 }
 
+Error Bench::timeLaunches(Measurement &result,
+                          function_ref<Error(int)> launchOnce) {
+  // Warm up outside of the graph, and take the host's time of a launch.
+  auto hostStart = std::chrono::steady_clock::now();
+  int warmUps = 2 * std::min(result.copies, 16);
+  for (int i = 0; i < warmUps; ++i)
+    if (Error error = launchOnce(i))
+      return error;
+  result.hostMicroseconds = std::chrono::duration<double, std::micro>(
+                                std::chrono::steady_clock::now() - hostStart)
+                                .count() /
+                            warmUps;
+  if (Error error = driver.synchronizeStream(stream))
+    return error;
+
+  // A whole number of rotations.
+  result.graphLaunches =
+      std::max(options.launches, result.copies) / result.copies * result.copies;
+  if (Error error = driver.beginCapture(stream))
+    return error;
+  Error launchError = Error::success();
+  for (int i = 0; i < result.graphLaunches && !launchError; ++i)
+    launchError = launchOnce(i);
+  Expected<cu::Graph> graph = driver.endCapture(stream);
+  if (launchError) {
+    if (!graph)
+      consumeError(graph.takeError());
+    return launchError;
+  }
+  if (!graph)
+    return graph.takeError();
+  llvm::scope_exit dropGraph(
+      [&] { consumeError(driver.destroyGraph(*graph)); });
+  Expected<size_t> nodes = driver.graphNodeCount(*graph);
+  if (!nodes)
+    return nodes.takeError();
+  if (int64_t(*nodes) != result.graphLaunches)
+    return makeError("the captured graph has " + Twine(*nodes) +
+                     " nodes, expected " + Twine(result.graphLaunches));
+  Expected<cu::GraphExec> executable = driver.instantiate(*graph);
+  if (!executable)
+    return executable.takeError();
+  llvm::scope_exit dropExecutable(
+      [&] { consumeError(driver.destroyGraphExec(*executable)); });
+
+  std::vector<double> times;
+  for (int i = 0; i <= options.replays; ++i) {
+    Expected<double> us = timeReplay(*executable);
+    if (!us)
+      return us.takeError();
+    if (i > 0) // the first warms up
+      times.push_back(*us / result.graphLaunches);
+  }
+  result.microseconds = median(times);
+  result.minimum = *std::min_element(times.begin(), times.end());
+  result.maximum = *std::max_element(times.begin(), times.end());
+  return Error::success();
+}
+
 Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
                                      int64_t m, int64_t n, int64_t k) {
   if (m < 1)
@@ -375,60 +434,8 @@ Expected<Measurement> Bench::measure(const KernelArtifacts &artifacts,
     return (*kernel)->launch(stream, arguments);
   };
 
-  // Warm up outside of the graph, and take the host's time of a launch.
-  auto hostStart = std::chrono::steady_clock::now();
-  int warmUps = 2 * std::min(result.copies, 16);
-  for (int i = 0; i < warmUps; ++i)
-    if (Error error = launchOnce(i))
-      return std::move(error);
-  result.hostMicroseconds = std::chrono::duration<double, std::micro>(
-                                std::chrono::steady_clock::now() - hostStart)
-                                .count() /
-                            warmUps;
-  if (Error error = driver.synchronizeStream(stream))
+  if (Error error = timeLaunches(result, launchOnce))
     return std::move(error);
-
-  // A whole number of rotations.
-  result.graphLaunches =
-      std::max(options.launches, result.copies) / result.copies * result.copies;
-  if (Error error = driver.beginCapture(stream))
-    return std::move(error);
-  Error launchError = Error::success();
-  for (int i = 0; i < result.graphLaunches && !launchError; ++i)
-    launchError = launchOnce(i);
-  Expected<cu::Graph> graph = driver.endCapture(stream);
-  if (launchError) {
-    if (!graph)
-      consumeError(graph.takeError());
-    return std::move(launchError);
-  }
-  if (!graph)
-    return graph.takeError();
-  llvm::scope_exit dropGraph(
-      [&] { consumeError(driver.destroyGraph(*graph)); });
-  Expected<size_t> nodes = driver.graphNodeCount(*graph);
-  if (!nodes)
-    return nodes.takeError();
-  if (int64_t(*nodes) != result.graphLaunches)
-    return makeError("the captured graph has " + Twine(*nodes) +
-                     " nodes, expected " + Twine(result.graphLaunches));
-  Expected<cu::GraphExec> executable = driver.instantiate(*graph);
-  if (!executable)
-    return executable.takeError();
-  llvm::scope_exit dropExecutable(
-      [&] { consumeError(driver.destroyGraphExec(*executable)); });
-
-  std::vector<double> times;
-  for (int i = 0; i <= options.replays; ++i) {
-    Expected<double> us = timeReplay(*executable);
-    if (!us)
-      return us.takeError();
-    if (i > 0) // the first warms up
-      times.push_back(*us / result.graphLaunches);
-  }
-  result.microseconds = median(times);
-  result.minimum = *std::min_element(times.begin(), times.end());
-  result.maximum = *std::max_element(times.begin(), times.end());
 
   const Operands &one = operands.front();
   result.bytes = int64_t(one.weights.bytes + one.scales.bytes +

@@ -61,6 +61,15 @@ public:
   llvm::Expected<double> copyBandwidth();
   llvm::Expected<Measurement> measure(const KernelArtifacts &kernel, int64_t m,
                                       int64_t n, int64_t k);
+  /// Of a quantize, gather or pack kernel. A quantize and a gather read the
+  /// same activations each time, as the kernel before them leaves them in L2; a
+  /// pack rotates over copies of its weights.
+  llvm::Expected<Measurement> measureQuantize(const KernelArtifacts &kernel,
+                                              int64_t m, int64_t k);
+  llvm::Expected<Measurement> measureGather(const KernelArtifacts &kernel,
+                                            int64_t m, int64_t k);
+  llvm::Expected<Measurement> measurePack(const KernelArtifacts &kernel,
+                                          int64_t n, int64_t k);
 
 private:
   explicit Bench(std::shared_ptr<const Device> device, MeasureOptions options);
@@ -79,6 +88,10 @@ private:
   void release(Buffer &buffer);
   llvm::Error makeOperands(const MatmulProblem &problem, int copies);
   llvm::Expected<double> timeReplay(cu::GraphExec graph);
+  /// Captures launches 0, 1, ... (a whole number of `result.copies`) and times
+  /// replays: the times of `result`, and its counts.
+  llvm::Error timeLaunches(Measurement &result,
+                           llvm::function_ref<llvm::Error(int)> launchOnce);
 
   std::shared_ptr<const Device> gpu;
   const CudaDriver &driver;

@@ -70,6 +70,7 @@ private:
     std::string error;    ///< of a sweep's config that could not be measured
     double predicted = 0; ///< microseconds, by the cost model
   };
+  Error measureLayout(int64_t ordinal, const MeasureOptions &options);
   Error predict();
   Error printSweep(ArrayRef<Row> rows) const;
   void printTable(ArrayRef<Row> rows, const DeviceInfo &device,
@@ -130,13 +131,18 @@ void BenchTool::printTable(ArrayRef<Row> rows, const DeviceInfo &info,
                                                   "TFLOP/s", "of copy", "regs",
                                                   "kernel", "config"}};
   for (const Row &row : rows) {
-    std::vector<std::string> line = {itostr(row.m), itostr(row.shape.n),
+    // A quantize or gather has no n, a pack no m.
+    auto size = [](int64_t value) {
+      return value ? itostr(value) : std::string("-");
+    };
+    std::vector<std::string> line = {size(row.m), size(row.shape.n),
                                      itostr(row.shape.k)};
     const Measurement &best = row.measurement;
     if (row.error.empty())
       for (const std::string &cell :
            {digits(best.microseconds, 2), digits(best.terabytesPerSecond(), 3),
-            digits(best.teraflopsPerSecond(), 2),
+            best.flops > 0 ? digits(best.teraflopsPerSecond(), 2)
+                           : std::string("-"),
             digits(100 * best.bytes / best.microseconds * 1e6 / ceiling, 1) +
                 "%",
             itostr(best.registers) + (best.localBytes ? "!" : "")})
@@ -179,9 +185,12 @@ void BenchTool::printJson(const Row &row, const DeviceInfo &info,
                     {"origin", row.kernel.origin},
                     {"device", info.name + " (" + info.chip() + ")"},
                     {"driver", info.driverVersion},
-                    {"m", row.m},
-                    {"n", row.shape.n},
+                    {"operation", row.kernel.launch.operation},
                     {"k", row.shape.k}};
+  if (row.m)
+    line["m"] = row.m;
+  if (row.shape.n)
+    line["n"] = row.shape.n;
   if (!row.error.empty()) {
     line["error"] = row.error;
   } else {
@@ -190,10 +199,12 @@ void BenchTool::printJson(const Row &row, const DeviceInfo &info,
     line["min_us"] = best.minimum;
     line["max_us"] = best.maximum;
     line["host_us"] = best.hostMicroseconds;
-    line["predicted_us"] = row.predicted;
+    if (row.predicted > 0)
+      line["predicted_us"] = row.predicted;
     line["bytes"] = best.bytes;
     line["TBps"] = best.terabytesPerSecond();
-    line["TFLOPS"] = best.teraflopsPerSecond();
+    if (best.flops > 0)
+      line["TFLOPS"] = best.teraflopsPerSecond();
     line["copy_TBps"] = ceiling / 1e12;
     line["share_of_copy"] = best.bytes / best.microseconds * 1e6 / ceiling;
     line["weight_copies"] = best.copies;
@@ -214,9 +225,15 @@ Error BenchTool::run() {
   for (int64_t m : *tokens)
     if (m < 1)
       return makeError("--m: expected at least 1 to measure, got " + Twine(m));
-  Expected<SmallVector<Shape>> shapes = problemFlags.shapes();
-  if (!shapes)
-    return shapes.takeError();
+  Expected<bool> quantize = problemFlags.isQuantize();
+  if (!quantize)
+    return quantize.takeError();
+  bool isMatmul =
+      !*quantize && !problemFlags.isPack() && !problemFlags.isGather();
+  if (!isMatmul && (sweep.getNumOccurrences() || configs.getNumOccurrences() ||
+                    on != "cuda"))
+    return makeError("--op " + problemFlags.operation +
+                     ": expected no --sweep, --configs or --on beside it");
   Expected<int64_t> ordinal = parseIntegerFlag("device", device, 0, 1023);
   if (!ordinal)
     return ordinal.takeError();
@@ -230,6 +247,11 @@ Error BenchTool::run() {
   if (!seedValue)
     return seedValue.takeError();
   options.seed = uint64_t(*seedValue);
+  if (!isMatmul)
+    return measureLayout(*ordinal, options);
+  Expected<SmallVector<Shape>> shapes = problemFlags.shapes();
+  if (!shapes)
+    return shapes.takeError();
   for (const std::string &text : configs) {
     SmallVector<StringRef> parts;
     StringRef(text).split(parts, ';', -1, /*KeepEmpty=*/false);
@@ -321,6 +343,77 @@ Error BenchTool::run() {
     for (const Row &row : rows)
       printJson(row, (*bench)->device(), *ceiling);
   return source.sweep ? printSweep(rows) : Error::success();
+}
+
+/// --op quantize, gather and pack.
+Error BenchTool::measureLayout(int64_t ordinal, const MeasureOptions &options) {
+  // What is to be measured, before there is a GPU.
+  std::vector<Row> rows;
+  SmallVector<int64_t> tokens = cantFail(problemFlags.tokens());
+  if (problemFlags.isPack()) {
+    Expected<SmallVector<Shape>> shapes = problemFlags.shapes();
+    if (!shapes)
+      return shapes.takeError();
+    for (Shape shape : *shapes)
+      rows.push_back({{}, shape, 0, {}, "", 0});
+  } else {
+    Expected<SmallVector<int64_t>> depths = problemFlags.depths();
+    if (!depths)
+      return depths.takeError();
+    for (int64_t k : *depths)
+      for (int64_t m : tokens)
+        rows.push_back({{}, {0, k}, m, {}, "", 0});
+  }
+  if (Error error = source.open())
+    return error;
+  auto kernelFor = [&](const Row &row) -> Expected<KernelArtifacts> {
+    if (problemFlags.isPack()) {
+      Expected<PackProblem> problem = problemFlags.packProblem(row.shape);
+      if (!problem)
+        return problem.takeError();
+      return source.packKernelFor(*problem);
+    }
+    if (problemFlags.isGather()) {
+      Expected<GatherProblem> problem =
+          problemFlags.gatherProblem(row.m, row.shape.k);
+      if (!problem)
+        return problem.takeError();
+      return source.gatherKernelFor(*problem);
+    }
+    Expected<std::vector<KernelArtifacts>> kernels =
+        source.quantizeKernelsFor(row.m, row.shape.k);
+    if (!kernels)
+      return kernels.takeError();
+    return kernels->front();
+  };
+  for (Row &row : rows) {
+    Expected<KernelArtifacts> kernel = kernelFor(row);
+    if (!kernel)
+      return kernel.takeError();
+    row.kernel = std::move(*kernel);
+  }
+
+  Expected<std::unique_ptr<Bench>> bench = Bench::create(int(ordinal), options);
+  if (!bench)
+    return bench.takeError();
+  Expected<double> ceiling = (*bench)->copyBandwidth();
+  if (!ceiling)
+    return ceiling.takeError();
+  for (Row &row : rows) {
+    int64_t m = row.m, n = row.shape.n, k = row.shape.k;
+    Expected<Measurement> measurement =
+        problemFlags.isPack()     ? (*bench)->measurePack(row.kernel, n, k)
+        : problemFlags.isGather() ? (*bench)->measureGather(row.kernel, m, k)
+                                  : (*bench)->measureQuantize(row.kernel, m, k);
+    if (!measurement)
+      return measurement.takeError();
+    row.measurement = std::move(*measurement);
+    if (formatFlag != "table")
+      printJson(row, (*bench)->device(), *ceiling);
+  }
+  if (formatFlag != "json")
+    printTable(rows, (*bench)->device(), *ceiling);
+  return Error::success();
 }
 
 /// The last word of a sweep, for each size.

@@ -59,6 +59,12 @@ public:
 
 private:
   Error prepare();
+  Error quantizeGathered();
+  /// Whether activations are quantized after they have been gathered.
+  bool quantizesGathered() const {
+    return !layer.weights.kOrder.empty() &&
+           (problem.activationGroup != 0 || problem.activation.bits == 4);
+  }
   std::vector<uint8_t> scaleBytes(uint8_t poison) const;
   std::pair<double, double> scaleOf(int64_t row, int64_t column) const;
   Error runOnce(uint8_t poison, std::vector<uint8_t> &outputs);
@@ -82,8 +88,9 @@ private:
   KernelConfig config;
   LaunchSizes sizes;
   int64_t inputs = 0; ///< columns of the activations; k, less padding columns
-  std::vector<uint32_t> activations; ///< [m, inputs], codes
-  std::vector<uint8_t> xBytes;       ///< [m, k], as the kernel reads them
+  /// [m, inputs], codes; [m, k] in the columns' order if quantizesGathered().
+  std::vector<uint32_t> activations;
+  std::vector<uint8_t> xBytes; ///< [m, k], as the kernel reads them
   /// Empty, [1], [m] or [groups, m up to a multiple of 16].
   std::vector<float> xScales;
   std::vector<int32_t> xZeroPoints; ///< empty, [1] or [m]
@@ -114,13 +121,12 @@ Error CheckRun::prepare() {
   sizes.ldx = int32_t(k + 3 * launch.kDivisor);
   sizes.ldc = int32_t(n + 5 * launch.nDivisor);
 
+  if (quantizesGathered())
+    return quantizeGathered();
   activations = randomActivations(problem.activation, m, inputs,
                                   options.seed ^ uint64_t(m));
   xBytes = codesToBytes(problem.activation, activations);
   if (problem.activation.bits == 4) { // two codes a byte, the first one lower
-    if (!layer.weights.kOrder.empty())
-      return makeError(
-          "a column order: expected activations of 8 bits or more");
     for (size_t i = 0; i < xBytes.size() / 2; ++i)
       xBytes[i] = uint8_t(xBytes[2 * i] | xBytes[2 * i + 1] << 4);
     xBytes.resize(xBytes.size() / 2);
@@ -148,9 +154,6 @@ Error CheckRun::prepare() {
   // kernel that does it for an engine.
   if (!options.gather)
     return makeError("a layer with a column order: expected a gather kernel");
-  if (problem.activationGroup)
-    return makeError("a layer with a column order: expected activations "
-                     "without groups");
   if (Error error = executor.load(*options.gather))
     return error;
   std::vector<uint8_t> gathered;
@@ -162,6 +165,71 @@ Error CheckRun::prepare() {
   if (!gather->ok)
     return makeError(options.gather->name + ": " + gather->detail);
   xBytes = std::move(gathered);
+  return executor.load(kernel);
+}
+
+/// As an engine does it: gathers random 16-bit activations into the order of
+/// the layer's columns, then quantizes them there, by the kernels for both.
+Error CheckRun::quantizeGathered() {
+  if (!options.gather || !options.quantize)
+    return makeError("a layer with a column order and activations of 4 bits or "
+                     "in groups: expected a gather and a quantize kernel");
+  int64_t k = layer.weights.k;
+  Expected<QuantizeProblem> quantize =
+      quantizeProblemOf(options.quantize->launch, m, k);
+  if (!quantize)
+    return quantize.takeError();
+  if (quantize->codes.format != problem.activation ||
+      quantize->codes.group != problem.activationGroup ||
+      quantize->codes.scaleFormat != problem.activationScaleFormat ||
+      quantize->scale != problem.activationScale)
+    return makeError("expected a quantize kernel to the matmul's activations "
+                     "and scales, got " +
+                     options.quantize->name);
+  std::vector<uint8_t> values = codesToBytes(
+      quantize->input, randomActivations(quantize->input, m, inputs,
+                                         options.seed ^ uint64_t(m)));
+  if (Error error = executor.load(*options.gather))
+    return error;
+  std::vector<uint8_t> gathered;
+  Expected<CheckReport> gather =
+      runAndCheckGather(executor, *options.gather, values, m, inputs, inputs,
+                        layer.weights.kOrder, &gathered);
+  if (!gather)
+    return gather.takeError();
+  if (!gather->ok)
+    return makeError(options.gather->name + ": " + gather->detail);
+
+  std::vector<uint32_t> columns(size_t(m * k));
+  for (size_t i = 0; i < columns.size(); ++i)
+    columns[i] = uint32_t(gathered[2 * i] | gathered[2 * i + 1] << 8);
+  if (Error error = executor.load(*options.quantize))
+    return error;
+  QuantizedActivationBytes quantized;
+  Expected<CheckReport> report = runAndCheckQuantize(
+      executor, *options.quantize, columns, m, k, options, quantized);
+  if (!report)
+    return report.takeError();
+  if (!report->ok)
+    return makeError(options.quantize->name + ": " + report->detail);
+
+  xBytes = std::move(quantized.codes);
+  activations.clear();
+  bool isHalf = problem.activation.bits == 4; // k is even then
+  for (uint8_t byte : xBytes) {
+    activations.push_back(isHalf ? byte & 15 : byte);
+    if (isHalf)
+      activations.push_back(byte >> 4);
+  }
+  if (problem.activationGroup == 0) {
+    xScales = std::move(quantized.scales);
+    return executor.load(kernel);
+  }
+  int64_t groups = m == 0 ? 0 : int64_t(quantized.scales.size()) / m;
+  xScales.assign(size_t(groups * paddedScaleTokens(m)), 1.0f);
+  for (int64_t g = 0; g < groups; ++g)
+    std::copy_n(quantized.scales.begin() + g * m, m,
+                xScales.begin() + g * paddedScaleTokens(m));
   return executor.load(kernel);
 }
 
@@ -315,11 +383,16 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
       chooseFeatures(m, n, k, options.referenceBudget, options.seed);
   report.checked = m * int64_t(features.size());
 
-  std::vector<double> x;
-  x.reserve(activations.size());
+  std::vector<double> x(size_t(m * inputs));
+  bool isOrdered = quantizesGathered();
+  int64_t columns = isOrdered ? k : inputs;
   for (auto [i, code] : enumerate(activations)) {
-    auto [scale, zero] = scaleOf(int64_t(i) / inputs, int64_t(i) % inputs);
-    x.push_back((problem.activation.decode(code) - zero) * scale);
+    int64_t row = int64_t(i) / columns, column = int64_t(i) % columns;
+    auto [scale, zero] = scaleOf(row, column);
+    int64_t at = isOrdered ? layer.weights.kOrder[size_t(column)] : column;
+    if (at >= 0)
+      x[size_t(row * inputs + at)] =
+          (problem.activation.decode(code) - zero) * scale;
   }
   std::vector<double> offsets;
   if (!xZeroPoints.empty())
@@ -337,9 +410,8 @@ Error CheckRun::compare(ArrayRef<uint8_t> outputs) {
                                         referenceOptions.numerics.operand));
     for (int64_t row = 0; row < m; ++row) {
       double largest = 0;
-      for (int64_t j = 0; j < inputs;
-           j += std::max<int64_t>(
-               1, problem.activationGroup ? problem.activationGroup : inputs))
+      int64_t group = problem.activationGroup;
+      for (int64_t j = 0; j < k; j += group ? group : k)
         largest = std::max(largest, std::fabs(scaleOf(row, j).first));
       sumScales.push_back(largest * factor);
     }

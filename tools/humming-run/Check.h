@@ -31,6 +31,11 @@ struct CheckOptions {
   /// The gather that puts activations into the order of a layer's columns;
   /// needed for layers that have an order.
   const KernelArtifacts *gather = nullptr;
+  /// What quantizes gathered activations: for layers that have an order, with
+  /// activations of 4 bits or in groups. A code that has been packed in pairs,
+  /// or shares a scale with its neighbours, does not move to another column; so
+  /// the gather is of 16-bit activations then, and comes first.
+  const KernelArtifacts *quantize = nullptr;
 };
 
 /// What was found for one number of tokens.
@@ -62,6 +67,20 @@ llvm::Expected<CheckReport> runAndCheckQuantize(Executor &executor,
                                                 const KernelArtifacts &kernel,
                                                 int64_t m, int64_t k,
                                                 const CheckOptions &options);
+
+/// What a quantize kernel wrote: rows of codes (4-bit ones in pairs) without
+/// padding, and scales in f32, group by group, of m tokens each (one if
+/// static).
+struct QuantizedActivationBytes {
+  std::vector<uint8_t> codes;
+  std::vector<float> scales;
+};
+/// The same for given activations, codes of the input's format, [m, k].
+llvm::Expected<CheckReport>
+runAndCheckQuantize(Executor &executor, const KernelArtifacts &kernel,
+                    llvm::ArrayRef<uint32_t> x, int64_t m, int64_t k,
+                    const CheckOptions &options,
+                    QuantizedActivationBytes &result);
 
 /// A pack kernel against the CPU's packer, bit for bit.
 llvm::Expected<CheckReport> runAndCheckPack(Executor &executor,

@@ -39,6 +39,13 @@ public:
         options(options) {}
 
   Expected<CheckReport> run();
+  /// Codes [m, columns] to quantize in place of random ones.
+  void useInput(ArrayRef<uint32_t> codes) {
+    x.assign(codes.begin(), codes.end());
+    isGiven = true;
+  }
+  /// The result of run().
+  QuantizedActivationBytes takeOutputs();
 
 private:
   struct Outputs {
@@ -49,6 +56,7 @@ private:
     }
   };
 
+  void makeInput(Random &random);
   void prepare();
   Expected<Outputs> runOnce(uint8_t poison);
   void compareSegment(const Outputs &outputs, int64_t row, int64_t group);
@@ -77,20 +85,21 @@ private:
   CheckReport report;
   LaunchSizes sizes;
   std::vector<uint32_t> x; ///< [m, columns], codes
+  bool isGiven = false;    ///< whether x is the caller's
+  std::optional<Outputs> first;
   float staticScale = 1;
   int32_t staticZero = 0;
   int64_t mismatches = 0;
 };
 } // namespace
 
-void QuantizeCheck::prepare() {
+/// Random rows of different magnitude, some of zeros, subnormals, NaN.
+void QuantizeCheck::makeInput(Random &random) {
   x = randomActivations(problem.input, m, columns(),
                         options.seed ^ uint64_t(m));
-  Random random(options.seed ^ 0x9a71);
   bool isBF16 = problem.input.isBF16();
   for (int64_t row = 0; row < m; ++row) {
     uint32_t *values = x.data() + row * columns();
-    // Rows of different magnitude.
     double factor = std::exp2(double(random.below(9)) - 4);
     for (int64_t j = 0; j < columns(); ++j)
       values[j] =
@@ -106,6 +115,12 @@ void QuantizeCheck::prepare() {
       for (int64_t j = 0; j < columns(); ++j)
         values[j] &= 0x803F; // subnormals
   }
+}
+
+void QuantizeCheck::prepare() {
+  Random random(options.seed ^ 0x9a71);
+  if (!isGiven)
+    makeInput(random);
   staticScale = float(
       (0.4 + random.unit()) /
       (problem.codes.zeroPoint ? 64 : largestCode(problem.codes.format) / 2));
@@ -309,7 +324,6 @@ void QuantizeCheck::compareSegment(const Outputs &outputs, int64_t row,
 
 Expected<CheckReport> QuantizeCheck::run() {
   prepare();
-  std::optional<Outputs> first;
   for (uint8_t poison : kPoisons) {
     Expected<Outputs> outputs = runOnce(poison);
     if (!outputs)
@@ -339,6 +353,43 @@ Expected<CheckReport> runAndCheckQuantize(Executor &executor,
   if (!problem)
     return problem.takeError();
   return QuantizeCheck(executor, *problem, options).run();
+}
+
+QuantizedActivationBytes QuantizeCheck::takeOutputs() {
+  QuantizedActivationBytes result;
+  const NumberFormat &format = problem.codes.scaleFormat;
+  if (isStatic())
+    result.scales.push_back(staticScale);
+  else if (first)
+    for (size_t at = 0; at < first->scales.size(); at += format.bits / 8)
+      result.scales.push_back(
+          format.isF32()
+              ? bit_cast<float>(wordAt(first->scales, int64_t(at / 4)))
+              : float(format.decode(first->scales[at])));
+  if (first)
+    result.codes = std::move(first->codes);
+  return result;
+}
+
+Expected<CheckReport> runAndCheckQuantize(Executor &executor,
+                                          const KernelArtifacts &kernel,
+                                          ArrayRef<uint32_t> x, int64_t m,
+                                          int64_t k,
+                                          const CheckOptions &options,
+                                          QuantizedActivationBytes &result) {
+  Expected<QuantizeProblem> problem = quantizeProblemOf(kernel.launch, m, k);
+  if (!problem)
+    return problem.takeError();
+  if (problem->gate != GateKind::None || problem->codes.zeroPoint)
+    return createStringError("expected a quantize kernel without a gate and "
+                             "zero points, got " +
+                             kernel.name);
+  QuantizeCheck check(executor, *problem, options);
+  check.useInput(x);
+  Expected<CheckReport> report = check.run();
+  if (report)
+    result = check.takeOutputs();
+  return report;
 }
 
 } // namespace humming

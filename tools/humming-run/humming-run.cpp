@@ -360,13 +360,16 @@ Expected<bool> RunTool::run() {
         Expected<const HostLayer *> hostLayer = layerFor(kernel, shape);
         if (!hostLayer)
           return hostLayer.takeError();
-        std::optional<KernelArtifacts> gather;
+        std::optional<KernelArtifacts> gather, quantize;
         if (!(*hostLayer)->weights.kOrder.empty()) {
           GatherProblem problem;
           Expected<unsigned> bits = parseFormatBits(kernel.launch.activation);
           if (!bits)
             return bits.takeError();
-          problem.elementBits = *bits;
+          // 4-bit codes and those of groups are quantized in the new order.
+          bool isQuantizedAfter =
+              *bits < 8 || kernel.launch.activationGroup != 0;
+          problem.elementBits = isQuantizedAfter ? 16 : *bits;
           problem.m = m;
           problem.columns = shape.k;
           problem.deriveDivisors();
@@ -374,8 +377,15 @@ Expected<bool> RunTool::run() {
           if (!made)
             return made.takeError();
           gather = std::move(*made);
+          if (isQuantizedAfter) {
+            made = source.quantizeKernelFor(m, shape.k);
+            if (!made)
+              return made.takeError();
+            quantize = std::move(*made);
+          }
         }
         options.gather = gather ? &*gather : nullptr;
+        options.quantize = quantize ? &*quantize : nullptr;
         Error failure = (*executor)->load(kernel);
         std::optional<CheckReport> report;
         if (!failure) {

@@ -111,6 +111,84 @@ TEST_F(BenchTest, NibblesOfActivationsLieTwoInAByte) {
   EXPECT_EQ(uploaded(fake.launches.back().pointers[0]).size(), 2u * 512 / 2);
 }
 
+TEST_F(BenchTest, MeasuresQuantizeKernels) {
+  KernelArtifacts kernel = makeKernel();
+  LaunchDescription &d = kernel.launch;
+  d.operation = "quantize";
+  d.weight.clear();
+  d.scale.clear();
+  d.activation = "bf16";
+  d.output = "s4";
+  d.activationScale = "token";
+  d.activationGroup = 64;
+  d.gate = "silu";
+  d.blockN = 0;
+  d.blockM = 1;
+  d.config = "lanes=8,groups=16,rows=1,chunks=1";
+  fake.numPointers = fake.numNumbers = 4;
+  fake.numScalePointers = 0;
+  Measurement got = cantFail(bench->measureQuantize(kernel, 17, 4096));
+  EXPECT_EQ(got.copies, 1);
+  EXPECT_EQ(got.graphLaunches, 20);
+  EXPECT_EQ(got.flops, 0);
+  // A gated input is twice as wide; scales of 64 groups are of 32 tokens.
+  EXPECT_EQ(got.bytes, 17 * 2 * 4096 * 2 + 17 * 4096 / 2 + 64 * 32 * 4);
+  EXPECT_EQ(fake.launches.back().numbers,
+            (std::vector<int32_t>{17, 4096, 8192, 4096}));
+  EXPECT_EQ(toString(bench->measureQuantize(kernel, 0, 64).takeError()),
+            "--m: expected at least 1 to measure, got 0");
+  EXPECT_EQ(toString(bench->measurePack(kernel, 64, 64).takeError()),
+            d.kernelName + ": expected a pack kernel, got quantize");
+}
+
+TEST_F(BenchTest, MeasuresGathersAndPacks) {
+  KernelArtifacts kernel = makeKernel();
+  LaunchDescription &d = kernel.launch;
+  d.operation = "gather";
+  d.weight.clear();
+  d.scale.clear();
+  d.activation = d.output = "bf16";
+  d.blockN = 1024;
+  d.blockM = 1;
+  fake.numPointers = 3;
+  fake.numNumbers = 5;
+  fake.numScalePointers = 0;
+  Measurement got = cantFail(bench->measureGather(kernel, 3, 4096));
+  EXPECT_EQ(got.bytes, 2 * 3 * 4096 * 2 + 4 * 4096);
+  EXPECT_EQ(fake.launches.back().numbers,
+            (std::vector<int32_t>{3, 4096, 4096, 4096, 4096}));
+  // A permutation.
+  std::vector<uint8_t> order = uploaded(fake.launches.back().pointers[1]);
+  ASSERT_EQ(order.size(), 4u * 4096);
+  std::set<int32_t> columns;
+  for (size_t i = 0; i < order.size(); i += 4) {
+    int32_t column;
+    memcpy(&column, &order[i], 4);
+    EXPECT_TRUE(column >= 0 && column < 4096);
+    columns.insert(column);
+  }
+  EXPECT_EQ(columns.size(), 4096u);
+
+  d.operation = "pack";
+  d.weight = "u4";
+  d.output = "u4";
+  d.blockN = 64;
+  fake.numPointers = 2;
+  fake.numNumbers = 3;
+  fake.launches.clear();
+  Expected<Measurement> pack = bench->measurePack(kernel, 8192, 8192);
+  ASSERT_TRUE(bool(pack)) << toString(pack.takeError());
+  got = *pack;
+  // Five copies of 64 MB make 300 MB.
+  EXPECT_EQ(got.copies, 5);
+  EXPECT_EQ(got.graphLaunches, 20);
+  EXPECT_EQ(got.bytes, 8192 * 8192 + 8192 * 4096);
+  std::set<uint64_t> sources;
+  for (const FakeDriver::Launch &launch : fake.launches)
+    sources.insert(launch.pointers[0]);
+  EXPECT_EQ(sources.size(), 5u);
+}
+
 TEST(Sweep, SaysHowFarThePickIsFromTheBest) {
   std::vector<SweepEntry> entries = {{"a", 10, 12, ""},
                                      {"b", 11, 9, ""},
