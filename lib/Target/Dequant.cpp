@@ -339,7 +339,8 @@ void Counter::narrow(int64_t index) {
     return;
   }
   codes(index, 0);
-  count += operand.isInteger() ? 2 : 7;
+  bool symmetric = type.zeroPoint == ZeroPointKind::None;
+  count += operand.isInteger() ? 2 : symmetric ? 4 : 7;
 }
 
 DequantCost Counter::run() {

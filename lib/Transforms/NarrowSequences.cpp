@@ -25,7 +25,11 @@
 // *Integers to floats*: sign and magnitude of the same difference. A float
 // whose exponent is 0 or 1 is linear, so the magnitude is left in the lowest
 // bits as a subnormal: exact up to 16 (e4m3) and 8 (e5m2). It is 2^9 and 2^16
-// too small.
+// too small. Without zero points both signs are made at once, each without a
+// borrow between lanes, and the sign bit of two's complement picks one:
+//
+//   u4, z = q ^ 8 (the difference's two's complement, unextended):
+//     q >= 8: z itself;   q < 8: 0x90 - z = 0x80 | 8 - q
 //
 // *Floats to wider floats*: exponent and mantissa move right under the sign;
 // the bias makes the value smaller by a power of two.
@@ -93,6 +97,14 @@ private:
     if (!toFloat() && spec.zeroPoint == ZeroPointKind::None)
       return codesAt(index, spec.operand.bits - bits,
                      isSigned ? 0 : laneSign());
+    if (toFloat() && spec.zeroPoint == ZeroPointKind::None) {
+      int64_t half = int64_t(1) << (bits - 1);
+      Value code = codesAt(index, 0, isSigned ? 0 : lanes(half));
+      Value negative =
+          LLVM::SubOp::create(b, loc, word(lanes(0x80 + 2 * half)), code);
+      Value top = shiftLeft(code, spec.operand.bits - bits);
+      return select(permute(top, top, 0xba98), negative, code);
+    }
     int64_t flip = laneSign();
     if (isSigned)
       flip |= lanes(int64_t(1) << (bits - 1));
