@@ -126,8 +126,9 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::Wgmma);
     break;
   }
-  if (config.copy == CopyKind::Bulk) {
-    features.push_back(PtxFeature::BulkCopy);
+  if (config.producerThreads() > 0) {
+    features.push_back(config.copy == CopyKind::Tensor ? PtxFeature::TensorCopy
+                                                       : PtxFeature::BulkCopy);
     features.push_back(PtxFeature::MbarrierTryWait);
   }
   if (config.copy != CopyKind::Sync)
@@ -421,6 +422,11 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.hasBias = problem.hasBias;
   launch.kDivisor = problem.kDivisor;
   launch.nDivisor = problem.nDivisor;
+  if (config.copy == CopyKind::Tensor) {
+    launch.tensorMaps.push_back({"x", tensorBoxRows(config.blockM)});
+    if (problem.weightLayout == WeightLayout::Plain)
+      launch.tensorMaps.push_back({"w", tensorBoxRows(config.blockN)});
+  }
   launch.config = config.str();
   return launch;
 }

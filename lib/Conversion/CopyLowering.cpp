@@ -13,7 +13,7 @@
 //
 // Producer warps (hquant-specialize-warps) have few registers. They copy rows
 // that lie in shared memory as in global memory with one bulk copy each, and
-// swizzled rows with a loop that carries one address.
+// swizzled rows with a loop that carries one address, or by tensor map.
 //
 // Where the source promises less than 16 bytes (`granule`), a chunk is moved in
 // pieces of that size, each checked against the bounds by itself. cp.async
@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Humming/Dialect/HQuant/IR/HQuant.h"
+#include "Humming/Target/KernelConfig.h"
 #include "LoweringBuilder.h"
 #include "LoweringPatterns.h"
 
@@ -176,6 +177,12 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     TileSource source = TileSource::of(op, adaptor);
     Value dest = destinationBase(lb, op, adaptor);
     bool async = op.getAsync() && source.granule >= 4;
+    if (op.getRing() && op.getMap()) {
+      Value full = lb.offset(adaptor.getRing(), lb.shl(adaptor.getStage(), 4));
+      copyTensor(lb, tile, source, dest, full, adaptor.getMap());
+      rewriter.eraseOp(op);
+      return success();
+    }
     if (op.getRing()) {
       Value full = lb.offset(adaptor.getRing(), lb.shl(adaptor.getStage(), 4));
       copyBulk(lb, tile, source, dest, full, op.getFirstThread());
@@ -278,6 +285,35 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
         /*is_align_stack=*/false, LLVM::TailCallKind::None,
         LLVM::AsmDialectAttr::get(lb.b.getContext(), LLVM::AsmDialect::AD_ATT),
         ArrayAttr());
+  }
+
+  /// Boxes of 128 bytes of K by as many rows as one may have, by the first
+  /// thread. The map knows the bounds; a box counts in full.
+  static void copyTensor(LoweringBuilder &lb, const TileShape &tile,
+                         const TileSource &source, Value dest, Value full,
+                         Value map) {
+    int64_t rowBytes = tile.cellBytes * tile.columns;
+    int64_t boxRows = tensorBoxRows(int32_t(tile.rows));
+    lb.when(lb.eq(lb.threadId(), lb.c(tile.firstThread)), [&] {
+      NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full,
+                                       lb.c(tile.rows * rowBytes),
+                                       NVVM::MemScopeKind::CTA);
+      for (int64_t panel = 0; panel < rowBytes / 128; ++panel)
+        for (int64_t row = 0; row < tile.rows; row += boxRows)
+          LLVM::InlineAsmOp::create(
+              lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()),
+              ValueRange{lb.offset(dest, (panel * tile.rows + row) * 128), map,
+                         lb.add(source.column, panel * 128 / tile.cellBytes),
+                         lb.add(source.row, row), full},
+              "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
+              "mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
+              "r,l,r,r,r,~{memory}", /*has_side_effects=*/true,
+              /*is_align_stack=*/false, LLVM::TailCallKind::None,
+              LLVM::AsmDialectAttr::get(lb.b.getContext(),
+                                        LLVM::AsmDialect::AD_ATT),
+              ArrayAttr());
+    });
+    NVVM::SyncWarpOp::create(lb.b, lb.loc, lb.c(-1));
   }
 
   /// Swizzled rows, in panels of up to 256 bytes: threads / 16 (or / 8) rows at

@@ -55,6 +55,8 @@ constexpr int64_t kBufferAlignment = 128;
 /// Alignment of the first buffer, the activations: the pattern of the 128-byte
 /// swizzle repeats every 8 rows of 128 bytes.
 constexpr int64_t kArrayAlignment = 1024;
+/// Of a CUtensorMap (cuda.h).
+constexpr int64_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
 
 /// Fragments to registers, workgroup buffers to pointers, index to i32.
 void configureTypes(TypeConverter &converter) {
@@ -205,6 +207,19 @@ struct ConvertHQuantToNVVMPass
     return success();
   }
 
+  /// A tensor map is read where it was passed: its address is that of the
+  /// parameter.
+  static void setTensorMap(LLVM::LLVMFuncOp function, unsigned argument) {
+    Builder builder(function.getContext());
+    function.setArgAttr(argument, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(LLVM::LLVMArrayType::get(
+                            builder.getI8Type(), kTensorMapBytes)));
+    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(kTensorMapAlignment));
+    function.setArgAttr(argument, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        builder.getUnitAttr());
+  }
+
   /// Moves the body into an llvm.func and gives every buffer its place.
   LogicalResult convertFunction(gpu::GPUFuncOp kernel) {
     if (failed(checkFunction(kernel)))
@@ -228,10 +243,18 @@ struct ConvertHQuantToNVVMPass
       function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), cluster);
     if (Attribute consumers = kernel->getAttr(kConsumersAttr))
       function->setAttr(kConsumersAttr, consumers);
-    for (auto [i, type] : llvm::enumerate(kernel.getFunctionType().getInputs()))
-      if (isa<LLVM::LLVMPointerType>(type))
-        function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                            builder.getUnitAttr());
+    for (auto [i, type] :
+         llvm::enumerate(kernel.getFunctionType().getInputs())) {
+      auto argument = dyn_cast<LLVM::LLVMPointerType>(type);
+      if (!argument)
+        continue;
+      if (argument.getAddressSpace() == 0) {
+        setTensorMap(function, i);
+        continue;
+      }
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+    }
 
     // Attributions are trailing block arguments; replace them by addresses.
     SmallVector<BlockArgument> buffers(kernel.getWorkgroupAttributions());

@@ -68,7 +68,10 @@ enum KernelArgument {
   ArgActivationScales,
   ArgActivationZeroPoints,
   ArgWeightSums,
-  NumArguments
+  NumArguments,
+  /// With copy=tensor, tensor maps: of x, and of plain w.
+  ArgActivationMap = NumArguments,
+  ArgWeightMap,
 };
 
 /// i32 arithmetic with constants folded, so that the program stays readable.
@@ -200,6 +203,8 @@ private:
   /// With wgmma, four consecutive warps work on strips of 64 features together:
   /// each has one unit of every strip.
   bool usesWarpgroups() const { return config.mma == MmaKind::Wgmma; }
+  /// Swizzled tiles are copied by tensor maps, which are arguments.
+  bool usesTensorMaps() const { return config.copy == CopyKind::Tensor; }
   int64_t unitStride() const { return usesWarpgroups() ? 4 : 1; }
   /// Large tiles of accumulators go out without a way through shared memory.
   bool storesDirectly() const {
@@ -311,11 +316,14 @@ gpu::GPUFuncOp TileProgram::build(StringRef name) {
 void TileProgram::createFunction(StringRef name) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), 1);
   Type i32 = builder.getI32Type();
+  Type map = LLVM::LLVMPointerType::get(builder.getContext());
   SmallVector<Type> arguments(NumArguments, i32);
   for (int i = ArgX; i <= ArgWorkspace; ++i)
     arguments[i] = pointer;
   for (int i = ArgGlobalScales; i < NumArguments; ++i)
     arguments[i] = pointer;
+  if (usesTensorMaps())
+    arguments.append(plain() ? 2 : 1, map);
 
   // At least what the verifiers of its users and an address need.
   int64_t scratchBytes =
@@ -413,12 +421,16 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
                        Value rowBound, Value columnBound, Value stride,
                        Value dest, int64_t cellBytes, int64_t rows,
                        int64_t columns, int64_t granule, bool swizzle) {
-  CopyTileOp::create(
-      builder, loc, arg(source), row, column, rowBound, columnBound, stride,
-      dest, /*stage=*/Value(),
-      /*ring=*/Value(), cellBytes, rows, columns, granule, config.numThreads(),
-      /*first_thread=*/0, swizzle, /*async=*/false,
-      /*independent=*/source != ArgX && source != ArgActivationScales);
+  Value map;
+  if (usesTensorMaps() && swizzle)
+    map = arg(source == ArgX ? ArgActivationMap : ArgWeightMap);
+  CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
+                     columnBound, stride, dest, /*stage=*/Value(),
+                     /*ring=*/Value(), map, cellBytes, rows, columns, granule,
+                     config.numThreads(),
+                     /*first_thread=*/0, swizzle, /*async=*/false,
+                     /*independent=*/source != ArgX &&
+                         source != ArgActivationScales);
 }
 
 void TileProgram::createCopies(Value trip) {
@@ -684,7 +696,8 @@ Value TileProgram::createLoop() {
                                  ib.constant(1), ValueRange{init});
   builder.setInsertionPointToStart(loop.getBody());
   createCopies(loop.getInductionVar());
-  if (usesWarpgroups())
+  // Tensor copies write as wgmma reads, through the async proxy.
+  if (usesWarpgroups() && !usesTensorMaps())
     FenceAsyncOp::create(builder, loc);
   gpu::BarrierOp::create(builder, loc);
   SmallVector<Value> result;

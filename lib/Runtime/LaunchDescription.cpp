@@ -74,6 +74,10 @@ Expected<unsigned> parseChipNumber(StringRef chip) {
 }
 
 ArrayRef<StringLiteral> LaunchDescription::argumentNames() {
+  return argumentNames(0);
+}
+
+ArrayRef<StringLiteral> LaunchDescription::argumentNames(size_t numMaps) {
   static constexpr StringLiteral names[] = {"x",
                                             "w",
                                             "scales",
@@ -89,8 +93,10 @@ ArrayRef<StringLiteral> LaunchDescription::argumentNames() {
                                             "global_scales",
                                             "activation_scales",
                                             "activation_zero_points",
-                                            "weight_sums"};
-  return names;
+                                            "weight_sums",
+                                            "x_map",
+                                            "w_map"};
+  return ArrayRef(names).drop_back(2 - std::min<size_t>(numMaps, 2));
 }
 
 ArrayRef<StringLiteral> LaunchDescription::quantizeArgumentNames() {
@@ -133,6 +139,21 @@ LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n,
   }
   return {saturate((n + blockN - 1) / blockN),
           saturate((m + blockM - 1) / blockM), uint32_t(splitK)};
+}
+
+LaunchDescription::TensorMapShape
+LaunchDescription::shapeOf(const TensorMap &map, int32_t m, int32_t n,
+                           int32_t k, int32_t ldx) const {
+  bool isWeight = map.of == "w";
+  TensorMapShape shape;
+  // Plain weights are as wide as activations; verify() has parsed the format.
+  shape.elementBytes = cantFail(parseFormatBits(activation)) / 8;
+  shape.columns = uint64_t(k);
+  shape.rows = uint64_t(isWeight ? n : m);
+  shape.stride = uint64_t(isWeight ? k : ldx) * shape.elementBytes;
+  shape.boxColumns = 128 / shape.elementBytes;
+  shape.boxRows = uint32_t(map.boxRows);
+  return shape;
 }
 
 int64_t LaunchDescription::counterBytes(int64_t m, int64_t n) const {
@@ -260,6 +281,30 @@ Error LaunchDescription::verify() const {
     return fieldError("gate",
                       "none, or of a quantize kernel silu, gelu or gelu_tanh",
                       "'" + gate + "'");
+  bool mapsFit = tensorMaps.empty() ||
+                 (isMatmul() && tensorMaps[0].of == "x" &&
+                  (tensorMaps.size() == 1 ||
+                   (tensorMaps.size() == 2 && tensorMaps[1].of == "w" &&
+                    weightLayout == "plain")));
+  if (!mapsFit)
+    return fieldError("tensor_maps",
+                      "none, or of a matmul those of x and of plain w", [&] {
+                        std::string names;
+                        for (const TensorMap &map : tensorMaps)
+                          names += (names.empty() ? "" : ", ") + map.of;
+                        return "[" + names + "]";
+                      }());
+  for (const TensorMap &map : tensorMaps) {
+    if (map.boxRows < 8 || map.boxRows > 256 || map.boxRows % 8 != 0)
+      return fieldError("tensor_maps", "box_rows a multiple of 8, at most 256",
+                        Twine(map.boxRows));
+    unsigned bits = cantFail(parseFormatBits(activation));
+    if ((bits != 8 && bits != 16) || int64_t(kDivisor) * bits < 128)
+      return fieldError("tensor_maps",
+                        "activations of 8 or 16 bits, and rows of whole 16 "
+                        "bytes",
+                        activation + " and a k_divisor of " + Twine(kDivisor));
+  }
   if (!table.empty() && table.size() != 16)
     return fieldError("table", "16 values or none", Twine(table.size()));
   return Error::success();
@@ -267,14 +312,15 @@ Error LaunchDescription::verify() const {
 
 bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
-    return std::tie(
-        d.kernelName, d.chip, d.ptxVersion, d.assembler, d.operation,
-        d.activationGroup, d.activationScaleFormat, d.activationZeroPoint,
-        d.accumulator, d.gate, d.blockThreads, d.sharedBytes, d.blockN,
-        d.blockM, d.splitK, d.earlyLaunch, d.persistent, d.cluster,
-        d.activation, d.weight, d.weightLayout, d.columnPhase, d.scale,
-        d.granularity, d.zeroPoint, d.globalScale, d.activationScale, d.table,
-        d.output, d.hasBias, d.kDivisor, d.nDivisor, d.config, d.notes);
+    return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
+                    d.operation, d.activationGroup, d.activationScaleFormat,
+                    d.activationZeroPoint, d.accumulator, d.gate,
+                    d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
+                    d.earlyLaunch, d.persistent, d.cluster, d.activation,
+                    d.weight, d.weightLayout, d.columnPhase, d.scale,
+                    d.granularity, d.zeroPoint, d.globalScale,
+                    d.activationScale, d.table, d.output, d.hasBias,
+                    d.tensorMaps, d.kDivisor, d.nDivisor, d.config, d.notes);
   };
   return key(*this) == key(o);
 }
@@ -287,6 +333,9 @@ json::Value LaunchDescription::toJSON() const {
   json::Array argumentArray;
   for (StringRef name : arguments())
     argumentArray.push_back(name);
+  json::Array mapArray;
+  for (const TensorMap &map : tensorMaps)
+    mapArray.push_back(json::Object{{"of", map.of}, {"box_rows", map.boxRows}});
   json::Array noteArray;
   for (const std::string &note : notes)
     noteArray.push_back(note);
@@ -324,6 +373,7 @@ json::Value LaunchDescription::toJSON() const {
                       {"k_divisor", kDivisor},
                       {"n_divisor", nDivisor},
                       {"config", config},
+                      {"tensor_maps", std::move(mapArray)},
                       {"arguments", std::move(argumentArray)},
                       {"notes", std::move(noteArray)}};
 }
@@ -396,6 +446,26 @@ public:
       if (!number)
         return mistyped(field, "an array of numbers", *value);
       out.push_back(*number);
+    }
+  }
+
+  void read(StringRef field, std::vector<LaunchDescription::TensorMap> &out) {
+    const json::Value *value = take(field);
+    if (!value)
+      return;
+    constexpr StringLiteral expected = "an array of objects of of and box_rows";
+    const json::Array *array = value->getAsArray();
+    if (!array)
+      return mistyped(field, expected, *value);
+    out.clear();
+    for (const json::Value &item : *array) {
+      const json::Object *map = item.getAsObject();
+      std::optional<StringRef> of = map ? map->getString("of") : std::nullopt;
+      std::optional<int64_t> rows =
+          map ? map->getInteger("box_rows") : std::nullopt;
+      if (!of || !rows || map->size() != 2 || *rows < 0 || *rows > INT32_MAX)
+        return mistyped(field, expected, *value);
+      out.push_back({of->str(), int32_t(*rows)});
     }
   }
 
@@ -482,6 +552,7 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("k_divisor", d.kDivisor);
   reader.read("n_divisor", d.nDivisor);
   reader.read("config", d.config);
+  reader.read("tensor_maps", d.tensorMaps);
   reader.read("arguments", arguments);
   reader.read("notes", d.notes);
   // Another version explains every other mismatch: it is reported first.

@@ -227,6 +227,12 @@ Error Kernel::configure() {
   const DeviceInfo &info = owner->info();
   const LaunchDescription &d = launchDescription;
 
+  if (!d.tensorMaps.empty() && !table.tensorMapEncodeTiled)
+    return makeError(d.kernelName +
+                     ": expected a driver with cuTensorMapEncodeTiled (CUDA "
+                     "12.0 or newer), which encodes its tensor maps, got one "
+                     "of CUDA " +
+                     cudaVersion(driver.version()));
   Expected<cu::Function> found = driver.getFunction(module, d.kernelName);
   if (!found)
     return found.takeError();
@@ -399,6 +405,59 @@ Error Kernel::checkArguments(const DenseArguments &a) const {
   return Error::success();
 }
 
+/// As many layers as share a kernel in a model of several matrices a block; a
+/// look at all takes less than an encoding.
+static constexpr size_t kRememberedMaps = 64;
+
+Expected<Kernel::TensorMap>
+Kernel::encode(const void *pointer,
+               const LaunchDescription::TensorMapShape &shape) const {
+  std::lock_guard<std::mutex> lock(mapsMutex);
+  for (const EncodedMap &known : maps)
+    if (known.pointer == pointer && known.shape == shape)
+      return known.map;
+
+  // Values of cuda.h: CUtensorMapDataType, CUtensorMapInterleave,
+  // CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
+  constexpr int kUint8 = 0, kUint16 = 1, kNoInterleave = 0, kSwizzle128 = 3,
+                kPromote256 = 3, kFillZeros = 0;
+  EncodedMap entry;
+  entry.pointer = pointer;
+  entry.shape = shape;
+  const uint64_t extents[] = {shape.columns, shape.rows};
+  const uint64_t strides[] = {shape.stride};
+  const unsigned box[] = {shape.boxColumns, shape.boxRows};
+  const unsigned steps[] = {1, 1};
+  const CudaDriver &driver = owner->driver();
+  auto call = [&] {
+    return driver.table().tensorMapEncodeTiled(
+        entry.map.bytes, shape.elementBytes == 1 ? kUint8 : kUint16, 2,
+        const_cast<void *>(pointer), extents, strides, box, steps,
+        kNoInterleave, kSwizzle128, kPromote256, kFillZeros);
+  };
+  cu::Result result = call();
+  if (result == cu::kInvalidContext) {
+    if (Error error = owner->makeCurrent())
+      return std::move(error);
+    result = call();
+  }
+  if (result != cu::kSuccess)
+    return driver.check(
+        result,
+        formatv("cannot encode the tensor map of {0} x {1} elements of {2} "
+                "bytes, {3} bytes a row, for {4}",
+                shape.rows, shape.columns, shape.elementBytes, shape.stride,
+                launchDescription.kernelName)
+            .str());
+  if (maps.size() < kRememberedMaps) {
+    maps.push_back(entry);
+  } else {
+    maps[oldestMap] = entry;
+    oldestMap = (oldestMap + 1) % kRememberedMaps;
+  }
+  return entry.map;
+}
+
 Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
   if (Error error = checkArguments(a))
     return error;
@@ -408,6 +467,15 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
   LaunchDescription::Grid grid =
       d.grid(a.m, a.n, owner->info().multiprocessors);
   DenseArguments copy = a;
+  // The driver copies parameters, maps too, before the launch returns.
+  TensorMap maps[2];
+  for (auto [i, map] : llvm::enumerate(d.tensorMaps)) {
+    Expected<TensorMap> encoded =
+        encode(map.of == "w" ? a.w : a.x, d.shapeOf(map, a.m, a.n, a.k, a.ldx));
+    if (!encoded)
+      return encoded.takeError();
+    maps[i] = *encoded;
+  }
   void *parameters[] = {&copy.x,
                         &copy.w,
                         &copy.scales,
@@ -423,7 +491,9 @@ Error Kernel::launch(cu::Stream stream, const DenseArguments &a) const {
                         &copy.globalScales,
                         &copy.activationScales,
                         &copy.activationZeroPoints,
-                        &copy.weightSums};
+                        &copy.weightSums,
+                        &maps[0],
+                        &maps[1]};
   return launchGrid(stream, grid, parameters, [&] {
     return formatv("m = {0}, n = {1}, k = {2}", a.m, a.n, a.k).str();
   });

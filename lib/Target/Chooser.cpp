@@ -205,7 +205,12 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     bool bulk = target.hasBulkCopy && !direct &&
                 (!plain || kind == MmaKind::Wgmma) &&
                 problem.kDivisor * problem.activation.bits >= 16 * 8;
-    if (bulk)
+    // Tensor copies need no fence, but where partial sums leave few registers,
+    // as with 8-bit activations, a config may be legal with bulk copies alone.
+    bool tensor = bulk && kind == MmaKind::Wgmma && target.hasTensorCopy;
+    if (tensor)
+      visitConfigs(problem, target, kind, CopyKind::Tensor, visit);
+    if (bulk && (!tensor || (!plain && problem.activation.bits == 8)))
       visitConfigs(problem, target, kind, CopyKind::Bulk, visit);
     if (!bulk || kind == MmaKind::Wgmma)
       visitConfigs(problem, target, kind,

@@ -244,7 +244,9 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
       {double(target.maxBlocksPerSM),
        std::floor(double(target.sharedMemoryPerSM) /
                   double(layout.totalBytes + target.sharedMemoryReserved)),
-       std::floor(target.registersPerSM / (registers * threads)),
+       // Warps get their registers four at a time.
+       std::floor(target.registersPerSM /
+                  (registers * ceilDiv(threads, 128) * 128)),
        std::floor(target.maxThreadsPerSM / threads)});
   resident = std::max(resident, 1.0);
   double gridN = ceilDiv(n, config.blockN), gridM = ceilDiv(m, config.blockM);
@@ -308,7 +310,12 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   // The busiest SM's instruction slots, shared memory and tensor cores.
   Work slab = slabWork(problem, config, target);
   double warpSlabs = config.blockK / 64 / config.warpsK; // of a warp and stage
-  double copyInstructions = double(layout.stageBytes) / (16 * 32) * 2.5;
+  double copiedByThreads = double(layout.stageBytes);
+  // A tensor copy is a few instructions of one thread.
+  if (config.copy == CopyKind::Tensor)
+    copiedByThreads -=
+        double(config.blockM) * config.blockK * problem.activation.bits / 8;
+  double copyInstructions = copiedByThreads / (16 * 32) * 2.5;
   double stageInstructions =
       warps * (warpSlabs * slab.instructions + 25) + copyInstructions;
   double issue = stageCount * stageInstructions /

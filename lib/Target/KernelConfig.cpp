@@ -267,9 +267,10 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "an integer from 1 to 65536";
       parseInto({&config.stages});
     } else if (key == "copy") {
-      takes = "sync, cp.async or bulk";
+      takes = "sync, cp.async, bulk or tensor";
       ok = parseEnum<CopyKind>(
-          value, {CopyKind::Sync, CopyKind::CpAsync, CopyKind::Bulk},
+          value,
+          {CopyKind::Sync, CopyKind::CpAsync, CopyKind::Bulk, CopyKind::Tensor},
           config.copy);
     } else if (key == "scale") {
       takes = "operand, accumulator or epilogue";
@@ -320,6 +321,13 @@ int32_t humming::groupsOfStage(const QuantType &type, int32_t blockK) {
   return whole + (type.columnPhase % std::min(group, blockK) != 0);
 }
 
+int32_t humming::tensorBoxRows(int32_t rows) {
+  int32_t box = std::min(rows, 256) / 8 * 8;
+  while (box > 8 && rows % box != 0)
+    box -= 8;
+  return box;
+}
+
 bool humming::hasPartialSums(const MatmulProblem &problem,
                              const KernelConfig &config) {
   return config.scale == ScalePlacement::Accumulator ||
@@ -338,7 +346,7 @@ int32_t humming::partsOfStep(const MatmulProblem &problem,
 
 bool humming::storesDirectly(const MatmulProblem &problem,
                              const KernelConfig &config) {
-  return config.mma == MmaKind::Wgmma && config.copy == CopyKind::Bulk &&
+  return config.mma == MmaKind::Wgmma && config.producerThreads() > 0 &&
          problem.nDivisor >= 2;
 }
 
@@ -388,7 +396,7 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
       align(blockN * blockM * 4 * std::max(1, config.warpsK - 1));
   int64_t buffers = layout.stageBytes * layout.stages;
   // A pair of 8-byte mbarriers a stage.
-  if (config.copy == CopyKind::Bulk)
+  if (config.producerThreads() > 0)
     buffers += align(16 * layout.stages);
   // Results that go out from registers take no memory. The sum over warps along
   // K and over blocks does.
@@ -426,7 +434,7 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   if (bySequence)
     extra += !isLarge ? 8 : warpgroups ? 80 : 72;
   // The first step of the next trip is dequantized while this one's last runs.
-  if (bySequence && isLarge && warpgroups && config.copy == CopyKind::Bulk)
+  if (bySequence && isLarge && warpgroups && config.producerThreads() > 0)
     extra += 32;
   // Integer sums become floats; in a trip of several groups that spilled.
   if (warpgroups && problem.activation.isInteger() &&

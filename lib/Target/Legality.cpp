@@ -58,19 +58,21 @@
 //   L14 at most 128 accumulator registers a thread, partial sums included
 //   L15 shared memory fits a block of the chip
 //   L16 at most 255 registers a thread, and the block's fit the SM; with
-//       copy=bulk no more than an even share
+//       copy=bulk or tensor no more than an even share
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
 //       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
-//       copy=bulk or cp.async and at least 3 stages, and plain weights only
-//       where groups are whole steps of 32 bytes
+//       copy=tensor, bulk or cp.async and at least 3 stages, and plain weights
+//       only where groups are whole steps of 32 bytes
 //   L19 early=1 only on chips with griddepcontrol, not with copy=sync
-//   L20 copy=bulk only where K comes in pieces of 16 bytes of activations
-//   L21 persistent=1 only with mma=wgmma and copy=bulk, without splits and
-//   warps
-//       along K, N even, early=0: nothing of a tile's epilogue touches shared
-//       memory, which holds the next tile
+//   L20 copy=bulk and tensor only where K comes in pieces of 16 bytes of
+//       activations
+//   L21 persistent=1 only with mma=wgmma and copy=bulk or tensor, without
+//       splits and warps along K, N even, early=0: nothing of a tile's epilogue
+//       touches shared memory, which holds the next tile
 //   L22 cluster=1 only on chips with clusters and with 2 to 8 splits
+//   L23 copy=tensor only with mma=wgmma, and at most 32 groups of scales a
+//       stage (a thread of the producer warp for each)
 //
 //===----------------------------------------------------------------------===//
 
@@ -414,9 +416,10 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                                      stringify(c.scale).str());
                        }))
     return false;
-  bool hasCopy =
-      c.copy == CopyKind::Sync ||
-      (c.copy == CopyKind::Bulk ? target.hasBulkCopy : target.hasCpAsync);
+  bool hasCopy = c.copy == CopyKind::Sync ||
+                 (c.copy == CopyKind::Tensor ? target.hasTensorCopy
+                  : c.copy == CopyKind::Bulk ? target.hasBulkCopy
+                                             : target.hasCpAsync);
   if (!verdict.require(12, hasCopy, [&] {
         return Text((target.hasCpAsync ? "copy=cp.async or sync on "
                                        : "copy=sync on ") +
@@ -453,13 +456,23 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   // Registers are handed out eight at a time.
   int64_t blockRegisters = (registers + 7) / 8 * 8 * threads;
   int64_t mostRegisters = 255;
-  if (c.copy == CopyKind::Bulk) {
+  if (c.producerThreads() > 0) {
     // All threads of a block get as many. (setmaxnreg would share them out, but
     // nvJitLink 13.0 ignores it.) The estimate for wgmma is 12 too high
     // (AssembleChoicesTest: 178 for 166, with partial sums 178 for 161).
-    int64_t even = target.registersPerSM / threads / 8 * 8;
+    // Each of the SM's four parts has a quarter of the registers and of the
+    // block's warps, rounded up: a producer warp costs as much as four (ptxas
+    // gives blocks of 288 threads 168 registers a thread, not 224).
+    int64_t even =
+        target.registersPerSM / ((threads + 127) / 128 * 128) / 8 * 8;
     bool sparing = c.mma == MmaKind::Wgmma;
-    mostRegisters = std::min<int64_t>(255, even + (sparing ? 12 : 0));
+    // Where one warp copies, ptxas spilled a word of 178 (128 x 128 of u4 to
+    // e4m3).
+    bool spills = c.copy == CopyKind::Tensor && hasPartialSums(problem, c) &&
+                  problem.weightLayout == WeightLayout::Packed;
+    mostRegisters = std::min<int64_t>(255, even + (spills    ? 8
+                                                   : sparing ? 12
+                                                             : 0));
     blockRegisters = std::min<int64_t>(registers, even) * threads;
   }
   if (!verdict.require(
@@ -488,10 +501,11 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   int32_t pieceBytes = problem.kDivisor * problem.activation.bits / 8;
-  if (!verdict.require(20, c.copy != CopyKind::Bulk || pieceBytes >= 16, [&] {
+  if (!verdict.require(20, c.producerThreads() == 0 || pieceBytes >= 16, [&] {
         return Text("copy=cp.async for K in pieces of less than 16 bytes of "
                     "activations",
-                    "copy=bulk and pieces of " + str(pieceBytes));
+                    "copy=" + stringify(c.copy).str() + " and pieces of " +
+                        str(pieceBytes));
       }))
     return false;
   if (!verdict.require(
@@ -499,14 +513,14 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           c.persistent == 0 || (storesDirectly(problem, c) && c.splitK == 1 &&
                                 c.warpsK == 1 && c.early == 0),
           [&] {
-            return Text("persistent=0, or mma=wgmma, copy=bulk, split_k=1, "
-                        "warps_k=1, early=0 and an even N",
-                        "persistent=" + str(c.persistent) +
-                            " with mma=" + stringify(c.mma).str() +
-                            ", copy=" + stringify(c.copy).str() + ", split_k=" +
-                            str(c.splitK) + ", warps_k=" + str(c.warpsK) +
-                            ", early=" + str(c.early) +
-                            " and N a multiple of " + str(problem.nDivisor));
+            return Text(
+                "persistent=0, or mma=wgmma, copy=bulk or tensor, split_k=1, "
+                "warps_k=1, early=0 and an even N",
+                "persistent=" + str(c.persistent) +
+                    " with mma=" + stringify(c.mma).str() + ", copy=" +
+                    stringify(c.copy).str() + ", split_k=" + str(c.splitK) +
+                    ", warps_k=" + str(c.warpsK) + ", early=" + str(c.early) +
+                    " and N a multiple of " + str(problem.nDivisor));
           }))
     return false;
   // Eight blocks a cluster work on every chip that has them.
@@ -520,6 +534,18 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                             str(c.splitK) + " on " + target.chip.str());
           }))
     return false;
+  int32_t groups = groupsOfStage(weight, c.blockK);
+  if (!verdict.require(
+          23,
+          c.copy != CopyKind::Tensor ||
+              (c.mma == MmaKind::Wgmma && groups <= c.producerThreads()),
+          [&] {
+            return Text("mma=wgmma and at most 32 groups of scales a stage "
+                        "with copy=tensor",
+                        "mma=" + stringify(c.mma).str() + " and " +
+                            str(groups));
+          }))
+    return false;
   if (c.mma != MmaKind::Wgmma)
     return true;
   return verdict.require(
@@ -530,14 +556,15 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
            partsOfStep(problem, c) == 1) &&
           (problem.activation.isFloat() || c.warpM <= 32 || c.warpM % 16 == 0),
       [&] {
-        return Text("mma=wgmma with 4 warps or a multiple along N, at most 256 "
-                    "tokens a warp (past 32 of s8 a multiple of 16), "
-                    "copy=bulk or cp.async and at least 3 stages, and packed "
-                    "weights for groups shorter than 32 bytes",
-                    str(c.warpsN()) + " warps, " + str(c.warpM) +
-                        " tokens, copy=" + stringify(c.copy).str() + ", " +
-                        str(c.stages) + " stages and " +
-                        stringify(problem.weightLayout).str() + " weights");
+        return Text(
+            "mma=wgmma with 4 warps or a multiple along N, at most 256 "
+            "tokens a warp (past 32 of s8 a multiple of 16), "
+            "copy=tensor, bulk or cp.async and at least 3 stages, and packed "
+            "weights for groups shorter than 32 bytes",
+            str(c.warpsN()) + " warps, " + str(c.warpM) +
+                " tokens, copy=" + stringify(c.copy).str() + ", " +
+                str(c.stages) + " stages and " +
+                stringify(problem.weightLayout).str() + " weights");
       });
 }
 

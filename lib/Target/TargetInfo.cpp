@@ -53,6 +53,8 @@ llvm::StringRef humming::stringify(CopyKind kind) {
     return "cp.async";
   case CopyKind::Bulk:
     return "bulk";
+  case CopyKind::Tensor:
+    return "tensor";
   }
   return "unknown";
 }
@@ -101,7 +103,8 @@ constexpr TargetInfo makeHopper(llvm::StringLiteral chip, int32_t minPtx,
           /*mmaSyncShare=*/0.62,
           /*hasGridDependency=*/true,
           /*hasBulkCopy=*/true,
-          /*hasClusters=*/true};
+          /*hasClusters=*/true,
+          /*hasTensorCopy=*/true};
 }
 
 constexpr TargetInfo targets[] = {

@@ -22,6 +22,10 @@
 //              ring_release [i mod S]
 //     epilogue
 //
+// With copy=tensor the producers are one warp, whose first thread copies
+// swizzled tiles by tensor maps; with copy=bulk a warpgroup, which copies them
+// by cp.async.
+//
 // With wgmma the consumers load and dequantize the first step of the next trip
 // while the last MMA runs (rotate). They, not the producers, make cp.async
 // copies visible to the async proxy: the fence waits for all copies of its
@@ -83,6 +87,12 @@ constexpr int64_t kRingStageBytes = 16;
 /// takes 0.6 us).
 constexpr int64_t kShortRow = 256;
 constexpr int64_t kFewRows = 8;
+
+static bool multipliesAsync(scf::ForOp loop) {
+  return llvm::any_of(*loop.getBody(), [](Operation &op) {
+    return isa<WarpgroupMmaOp, WarpgroupMmaTilesOp>(op);
+  });
+}
 
 class WarpSpecializer {
 public:
@@ -163,7 +173,7 @@ void WarpSpecializer::copyTrip(Value trip, Value stage,
     // ones cost more to start than to copy in pieces of 16 bytes.
     bool isShort = copy.getTileColumns() * copy.getCellBytes() <= kShortRow &&
                    copy.getTileRows() > kFewRows;
-    if (!clone.getSwizzle() && !isShort)
+    if (clone.getMap() || (!clone.getSwizzle() && !isShort))
       clone.getRingMutable().assign(ring);
   }
 }
@@ -250,6 +260,9 @@ std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
 void WarpSpecializer::rotate(Value stage, Value phase, Value firstStage,
                              Value firstPhase) {
   Block *body = parts.loop.getBody();
+  const bool fences = bool(parts.fence);
+  if (fences)
+    parts.fence.erase();
   // The head: all before the first MMA, and what the rest uses of it.
   SmallVector<Operation *> head;
   bool multiplied = false;
@@ -274,7 +287,8 @@ void WarpSpecializer::rotate(Value stage, Value phase, Value firstStage,
   // in every trip.
   auto cloneHead = [&](Value trip, Value atStage, Value atPhase) {
     RingWaitOp::create(b, loc, ring, atStage, atPhase);
-    FenceAsyncOp::create(b, loc);
+    if (fences)
+      FenceAsyncOp::create(b, loc);
     IRMapping mapping;
     mapping.map(stage, atStage);
     mapping.map(parts.loop.getInductionVar(), trip);
@@ -458,7 +472,7 @@ void WarpSpecializer::createConsumer() {
   yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
   if (overlap)
     yield->insertOperands(yield->getNumOperands(), stage);
-  bool rotates = parts.fence && !overlap;
+  bool rotates = multipliesAsync(parts.loop) && !overlap;
   b.setInsertionPoint(parts.fence ? parts.fence.getOperation()
                                   : parts.afterCopies);
   if (!rotates)
@@ -471,10 +485,8 @@ void WarpSpecializer::createConsumer() {
     overlapTrips(overlap, counted[2]);
   else
     takeTurns();
-  if (rotates) {
-    parts.fence.erase();
+  if (rotates)
     rotate(stage, phase, firstStage, firstPhase);
-  }
   if (parts.tiles) {
     Operation *end = parts.tiles.getBody()->getTerminator();
     end->insertOperands(end->getNumOperands(),
@@ -531,7 +543,7 @@ struct SpecializeWarpsPass
       return signalPassFailure();
     }
     const KernelConfig &config = attr.getConfig();
-    if (config.copy != CopyKind::Bulk)
+    if (config.producerThreads() == 0)
       return;
     if (loops.size() != 1) {
       kernel.emitOpError("expected one loop of copies, got ") << loops.size();
@@ -558,9 +570,10 @@ LogicalResult humming::specializeWarps(scf::ForOp loop,
     return parts->wait.emitOpError("expected no wait for earlier kernels in a "
                                    "persistent one");
   // What rotate() moves around.
-  if (parts->fence && loop.getBody()->getOps<WarpgroupWaitOp>().empty())
-    return loop.emitOpError("expected a warpgroup_wait in a K loop with a "
-                            "fence_async");
+  if (multipliesAsync(loop) &&
+      loop.getBody()->getOps<WarpgroupWaitOp>().empty())
+    return loop.emitOpError("expected a warpgroup_wait in a K loop with "
+                            "MMAs of a warpgroup");
   if (config.stages < 2 || config.stages > 8)
     return loop.emitOpError("expected 2 to 8 stages, got ") << config.stages;
   WarpSpecializer(*parts, config).run();

@@ -16,6 +16,7 @@
 
 #include "Executor.h"
 #include "Humming/Emulator/Emulator.h"
+#include "Humming/Emulator/TensorMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <array>
 #include <optional>
@@ -64,7 +65,18 @@ public:
     Memory memory;
     ArgumentPacker arguments;
     for (StringRef name : launchDescription.arguments()) {
-      if (std::optional<BufferSlot> slot = slotOf(name))
+      if (name.ends_with("_map")) {
+        const LaunchDescription::TensorMap &map =
+            launchDescription.tensorMaps[name == "w_map"];
+        BufferSlot of = map.of == "w" ? BufferSlot::Weights : BufferSlot::X;
+        Expected<ptx::TensorMapBytes> bytes =
+            encode(launchDescription.shapeOf(map, sizes.m, sizes.n, sizes.k,
+                                             sizes.ldx),
+                   addresses[unsigned(of)]);
+        if (!bytes)
+          return bytes.takeError();
+        arguments.raw(bytes->data(), bytes->size(), 64);
+      } else if (std::optional<BufferSlot> slot = slotOf(name))
         arguments.pointer(map(*slot, memory));
       else
         arguments.i32(sizeOf(name, sizes));
@@ -127,6 +139,20 @@ private:
       if (stringify(BufferSlot(i)) == name)
         return BufferSlot(i);
     return std::nullopt;
+  }
+  /// What the driver's encoder does.
+  static Expected<ptx::TensorMapBytes>
+  encode(const LaunchDescription::TensorMapShape &shape, uint64_t address) {
+    ptx::TensorMap map;
+    map.base = address;
+    map.rank = 2;
+    map.element = shape.elementBytes == 1 ? ptx::TensorElement::U8
+                                          : ptx::TensorElement::U16;
+    map.swizzle = ptx::TensorSwizzle::B128;
+    map.dims = {shape.columns, shape.rows};
+    map.strides = {shape.elementBytes, shape.stride};
+    map.box = {shape.boxColumns, shape.boxRows};
+    return ptx::encodeTensorMap(map);
   }
   static int32_t sizeOf(StringRef name, const LaunchSizes &sizes) {
     return StringSwitch<int32_t>(name)

@@ -10,6 +10,7 @@
 #include "Humming/Runtime/JitLink.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
+#include "gtest/gtest.h"
 #include <algorithm>
 #include <cstring>
 
@@ -74,6 +75,11 @@ static void recordLaunch(LaunchDescription::Grid grid, unsigned block,
     launch.numbers.push_back(*static_cast<int32_t *>(*next++));
   for (int i = 0; i < fake->numScalePointers; ++i)
     launch.scalePointers.push_back(*static_cast<uint64_t *>(*next++));
+  next = parameters + 16;
+  for (int i = 0; i < fake->numMaps; ++i) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(*next) % 64, 0u);
+    launch.maps.push_back(*static_cast<int *>(*next++));
+  }
   std::lock_guard<std::mutex> lock(fake->mutex);
   launch.captured = fake->capturing;
   fake->launches.push_back(std::move(launch));
@@ -221,6 +227,23 @@ FakeDriver::FakeDriver() {
                    parameters);
     return code;
   };
+  table.tensorMapEncodeTiled =
+      [](void *map, int type, unsigned rank, void *address,
+         const uint64_t *extents, const uint64_t *strides, const unsigned *box,
+         const unsigned *, int, int swizzle, int, int fill) {
+        cu::Result code = fake->enter("tensorMapEncodeTiled");
+        std::lock_guard<std::mutex> lock(fake->mutex);
+        std::memset(map, 0, 128);
+        *static_cast<int *>(map) = int(fake->encodings.size());
+        fake->encodings.push_back({address,
+                                   type,
+                                   {extents, extents + rank},
+                                   {strides, strides + rank - 1},
+                                   {box, box + rank},
+                                   swizzle,
+                                   fill});
+        return code;
+      };
   table.memAlloc = [](cu::DevicePtr *out, size_t) {
     // Addresses of their own, as those of a driver.
     *out = 0x10000 + 0x1000 * cu::DevicePtr(fake->allocations++);

@@ -52,6 +52,8 @@ public:
   /// Pointers that launches have first, and i32 after them; two more pointers
   /// of a matmul.
   int numPointers = 7, numNumbers = 5, numScalePointers = 2;
+  /// Tensor maps of a matmul, after all its pointers.
+  int numMaps = 0;
   /// Written into the error log buffer when a module load fails.
   std::string errorLog;
   /// Addresses at or above this are device memory for pointerGetAttribute.
@@ -68,10 +70,19 @@ public:
     std::vector<uint64_t> pointers;      ///< the seven pointers
     std::vector<int32_t> numbers;        ///< m, n, k, ldx, ldc
     std::vector<uint64_t> scalePointers; ///< the two after the numbers
+    std::vector<int> maps;               ///< numbers of encodings
     bool captured = false;               ///< into a graph, not run
   };
   std::vector<Launch> launches;
-  int maxDynamicShared = 0; ///< as set on the function
+  struct Encoding {
+    const void *address;
+    int type;
+    std::vector<uint64_t> extents, strides;
+    std::vector<unsigned> box;
+    int swizzle, fill;
+  };
+  std::vector<Encoding> encodings; ///< an encoded map is its index
+  int maxDynamicShared = 0;        ///< as set on the function
   /// Milliseconds between any two events; by default 1.5.
   std::function<float()> elapsed;
   /// Bytes of every copy to the device, by its address.

@@ -52,11 +52,36 @@ TEST(LaunchDescription, JsonRoundTrip) {
   d.hasBias = true;
   d.zeroPoint = "float";
   d.granularity = "128x128";
+  d.weight = "e4m3";
+  d.activation = "e4m3";
+  d.weightLayout = "plain";
+  d.kDivisor = 16;
+  d.tensorMaps = {{"x", 16}, {"w", 128}};
   d.notes = {"a \"quoted\" note", "another\nline"};
   Expected<LaunchDescription> back = LaunchDescription::parse(d.str());
   ASSERT_TRUE(bool(back)) << errorOf(std::move(back));
   EXPECT_EQ(*back, d);
   EXPECT_EQ(back->str(), d.str());
+}
+
+TEST(LaunchDescription, TensorMapsFollowTheMatrices) {
+  LaunchDescription d = makeLaunchDescription();
+  EXPECT_EQ(d.arguments().size(), 16u);
+  d.tensorMaps = {{"x", 16}};
+  EXPECT_EQ(errorOf(d.verify()), "");
+  EXPECT_EQ(d.arguments().size(), 17u);
+  EXPECT_EQ(d.arguments().back(), "x_map");
+  // 128 bytes are 64 of bf16; rows of 4096 + 8 elements.
+  EXPECT_EQ(d.shapeOf(d.tensorMaps[0], 17, 128, 4096, 4104),
+            (LaunchDescription::TensorMapShape{2, 4096, 17, 8208, 64, 16}));
+  d.activation = d.weight = "e4m3";
+  d.weightLayout = "plain";
+  d.kDivisor = 16;
+  d.tensorMaps.push_back({"w", 128});
+  EXPECT_EQ(errorOf(d.verify()), "");
+  EXPECT_EQ(d.arguments().back(), "w_map");
+  EXPECT_EQ(d.shapeOf(d.tensorMaps[1], 17, 256, 4096, 4112),
+            (LaunchDescription::TensorMapShape{1, 4096, 256, 4096, 128, 128}));
 }
 
 TEST(LaunchDescription, EveryMissingFieldIsNamed) {
@@ -91,7 +116,7 @@ TEST(LaunchDescription, RefusesUnknownFieldVersionAndOrder) {
   // The version is what a reader must hear of first.
   (*value.getAsObject())["format_version"] = 1;
   EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
-            "launch description: format_version: expected 2, got 1");
+            "launch description: format_version: expected 3, got 1");
 
   value = makeLaunchDescription().toJSON();
   json::Array &arguments = *value.getAsObject()->getArray("arguments");
@@ -141,6 +166,15 @@ TEST(LaunchDescription, VerifyChecksEveryField) {
       {"scale:", broken([](D &d) { d.scale = ""; })},
       {"output:", broken([](D &d) { d.output = "e9m9"; })},
       {"operation:", broken([](D &d) { d.operation = "move"; })},
+      {"tensor_maps:", broken([](D &d) { d.tensorMaps = {{"w", 16}}; })},
+      {"tensor_maps:", broken([](D &d) {
+         d.tensorMaps = {{"x", 16}, {"w", 16}}; // of packed weights
+       })},
+      {"tensor_maps:", broken([](D &d) { d.tensorMaps = {{"x", 12}}; })},
+      {"tensor_maps:", broken([](D &d) {
+         d.tensorMaps = {{"x", 16}};
+         d.kDivisor = 4;
+       })},
       {"weight_layout:", broken([](D &d) { d.weightLayout = "rows"; })},
       {"column_phase:", broken([](D &d) { d.columnPhase = -64; })},
       {"granularity:", broken([](D &d) { d.granularity = "12x"; })},

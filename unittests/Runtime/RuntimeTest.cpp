@@ -140,6 +140,83 @@ TEST_F(RuntimeTest, DriverWithoutLaunchKernelEx) {
   EXPECT_EQ(fake.launches.at(0).grid, (LaunchDescription::Grid{3, 2, 2}));
 }
 
+TEST_F(RuntimeTest, TensorMapsAreEncodedOnce) {
+  LaunchDescription d = makeLaunchDescription();
+  d.activation = d.weight = "e4m3";
+  d.weightLayout = "plain";
+  d.kDivisor = 16;
+  d.tensorMaps = {{"x", 16}, {"w", 128}};
+  d.activationScale = "token";
+  auto kernel = loadKernel(d);
+  fake.clear();
+  fake.numMaps = 2;
+  DenseArguments a = goodArguments();
+  a.ldx = 528;
+  a.activationScales = reinterpret_cast<void *>(uintptr_t(0x600000));
+  ASSERT_EQ(errorOf(kernel->launch(nullptr, a)), "");
+  EXPECT_EQ(fake.launches.at(0).maps, (std::vector<int>{0, 1}));
+  ASSERT_EQ(fake.encodings.size(), 2u);
+  EXPECT_EQ(fake.encodings[0].address, a.x);
+  EXPECT_EQ(fake.encodings[0].type, 0); // CU_TENSOR_MAP_DATA_TYPE_UINT8
+  EXPECT_EQ(fake.encodings[0].extents, (std::vector<uint64_t>{512, 17}));
+  EXPECT_EQ(fake.encodings[0].strides, (std::vector<uint64_t>{528}));
+  EXPECT_EQ(fake.encodings[0].box, (std::vector<unsigned>{128, 16}));
+  EXPECT_EQ(fake.encodings[0].swizzle, 3); // CU_TENSOR_MAP_SWIZZLE_128B
+  EXPECT_EQ(fake.encodings[0].fill, 0);    // zeros
+  EXPECT_EQ(fake.encodings[1].address, a.w);
+  EXPECT_EQ(fake.encodings[1].extents, (std::vector<uint64_t>{512, 264}));
+  EXPECT_EQ(fake.encodings[1].strides, (std::vector<uint64_t>{512}));
+  EXPECT_EQ(fake.encodings[1].box, (std::vector<unsigned>{128, 128}));
+
+  // The same again, in a capture too: nothing but the launch.
+  for (bool captured : {false, true}) {
+    fake.capturing = captured;
+    fake.clear();
+    ASSERT_EQ(errorOf(kernel->launch(nullptr, a)), "");
+    EXPECT_EQ(fake.calls, std::vector<std::string>{"launchKernelEx"});
+    EXPECT_EQ(fake.launches.at(0).maps, (std::vector<int>{0, 1}));
+  }
+  // Another batch is another map of x; those before it are remembered.
+  DenseArguments other = a;
+  other.m = 3;
+  ASSERT_EQ(errorOf(kernel->launch(nullptr, other)), "");
+  ASSERT_EQ(errorOf(kernel->launch(nullptr, a)), "");
+  EXPECT_EQ(fake.launches.at(1).maps, (std::vector<int>{2, 1}));
+  EXPECT_EQ(fake.launches.at(2).maps, (std::vector<int>{0, 1}));
+  // So many matrices that old ones are encoded again.
+  for (uintptr_t i = 0; i < 100; ++i) {
+    other.w = reinterpret_cast<void *>(0x1000000 + 0x100000 * i);
+    ASSERT_EQ(errorOf(kernel->launch(nullptr, other)), "");
+    const FakeDriver::Launch &launch = fake.launches.back();
+    EXPECT_EQ(fake.encodings[size_t(launch.maps[0])].extents[1], 3u);
+    EXPECT_EQ(fake.encodings[size_t(launch.maps[1])].address, other.w);
+  }
+}
+
+TEST_F(RuntimeTest, TensorMapsNeedTheirEntryPoint) {
+  LaunchDescription d = makeLaunchDescription();
+  d.tensorMaps = {{"x", 16}};
+  fake.numMaps = 1;
+  fake.faults["tensorMapEncodeTiled"] = {cu::kInvalidValue, 1};
+  auto kernel = loadKernel(d);
+  fake.clear();
+  EXPECT_NE(errorOf(kernel->launch(nullptr, goodArguments()))
+                .find("cannot encode the tensor map of 17 x 512 elements of 2 "
+                      "bytes, 1040 bytes a row, for kernel"),
+            std::string::npos);
+  EXPECT_TRUE(fake.launches.empty());
+  kernel.reset();
+
+  DriverTable table = fake.table;
+  table.tensorMapEncodeTiled = nullptr;
+  driver = cantFail(CudaDriver::create(table));
+  std::string message = errorOf(
+      Kernel::load(cantFail(Device::open(*driver, 0)), d, "", makeCubin(90)));
+  EXPECT_NE(message.find("cuTensorMapEncodeTiled (CUDA 12.0 or newer)"),
+            std::string::npos)
+      << message;
+}
+
 TEST_F(RuntimeTest, EmptyBatchLaunchesNothing) {
   auto kernel = loadKernel(makeLaunchDescription());
   fake.clear();

@@ -83,8 +83,9 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
   EXPECT_EQ(parseError("mma=m16n8k4"),
             "config key 'mma': expected m16n8k8, m16n8k16, m16n8k32, m16n8k64, "
             "m8n8k16 or wgmma, got 'm16n8k4'");
-  EXPECT_EQ(parseError("copy=tma"),
-            "config key 'copy': expected sync, cp.async or bulk, got 'tma'");
+  EXPECT_EQ(
+      parseError("copy=tma"),
+      "config key 'copy': expected sync, cp.async, bulk or tensor, got 'tma'");
   EXPECT_EQ(parseError("scale=none"),
             "config key 'scale': expected operand, accumulator or epilogue, "
             "got 'none'");
@@ -255,6 +256,13 @@ TEST(Registers, GrowWithTheTileAndThePlacement) {
   EXPECT_EQ(predictRegisters(problem, config), 40 + 128 + 16 + 16 + 32 + 8);
   config.scale = ScalePlacement::Accumulator;
   EXPECT_EQ(predictRegisters(problem, config), 40 + 256 + 16 + 16 + 32 + 8);
+}
+
+TEST(KernelConfig, TensorBoxRows) {
+  const std::pair<int32_t, int32_t> cases[] = {
+      {8, 8}, {48, 48}, {256, 256}, {264, 88}, {272, 136}, {512, 256}};
+  for (auto [rows, box] : cases)
+    EXPECT_EQ(tensorBoxRows(rows), box);
 }
 
 } // namespace

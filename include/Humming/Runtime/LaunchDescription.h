@@ -22,6 +22,7 @@
 #include "llvm/Support/JSON.h"
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace humming {
@@ -47,6 +48,32 @@ struct LaunchDescription {
     bool empty() const { return x == 0 || y == 0 || z == 0; }
     bool operator==(const Grid &o) const {
       return x == o.x && y == o.y && z == o.z;
+    }
+  };
+
+  /// A tensor map that the kernel takes: of `x`, [m, k] with rows of ldx, or of
+  /// plain `w`, [n, k]. The launch encodes it, with 128-byte swizzle; out of
+  /// bounds it reads as zero.
+  struct TensorMap {
+    std::string of;      ///< `x` or `w`
+    int32_t boxRows = 0; ///< of a copy, which has 128 bytes of each
+    bool operator==(const TensorMap &o) const {
+      return of == o.of && boxRows == o.boxRows;
+    }
+    bool operator<(const TensorMap &o) const {
+      return std::tie(of, boxRows) < std::tie(o.of, o.boxRows);
+    }
+  };
+  /// What the driver's encoder needs beside the address.
+  struct TensorMapShape {
+    uint32_t elementBytes = 0;
+    uint64_t columns = 0, rows = 0; ///< of the matrix, in elements
+    uint64_t stride = 0;            ///< of its rows, in bytes
+    uint32_t boxColumns = 0, boxRows = 0;
+    bool operator==(const TensorMapShape &o) const {
+      return elementBytes == o.elementBytes && columns == o.columns &&
+             rows == o.rows && stride == o.stride &&
+             boxColumns == o.boxColumns && boxRows == o.boxRows;
     }
   };
 
@@ -87,6 +114,7 @@ struct LaunchDescription {
   std::vector<double> table;       ///< 16 values of a code table, or empty
   std::string output;              ///< format of c and of the bias
   bool hasBias = false;
+  std::vector<TensorMap> tensorMaps; ///< none, x, or x and w
   int32_t kDivisor = 8; ///< K and ldx are multiples of this (1, 2, ... 32)
   int32_t nDivisor = 8; ///< N and ldc are multiples of this (1, 2, 4 or 8)
   std::string config;   ///< the lowering config, `mma=m16n8k16,...`
@@ -100,6 +128,9 @@ struct LaunchDescription {
   /// ldc, then pointers to global_scales, activation_scales,
   /// activation_zero_points (i32) and weight_sums (f32).
   static llvm::ArrayRef<llvm::StringLiteral> argumentNames();
+  /// The same, and tensor maps of so many of x and w: 128 bytes by value, at
+  /// multiples of 64.
+  static llvm::ArrayRef<llvm::StringLiteral> argumentNames(size_t numMaps);
   /// Of a quantize kernel: pointers x, codes, scales, zero_points, then i32 m,
   /// k, ldx, ldq. With static scales the third and fourth are read.
   static llvm::ArrayRef<llvm::StringLiteral> quantizeArgumentNames();
@@ -120,8 +151,11 @@ struct LaunchDescription {
     return isQuantize() ? quantizeArgumentNames()
            : isPack()   ? packArgumentNames()
            : isGather() ? gatherArgumentNames()
-                        : argumentNames();
+                        : argumentNames(tensorMaps.size());
   }
+  /// Of one of this kernel's tensor maps.
+  TensorMapShape shapeOf(const TensorMap &map, int32_t m, int32_t n, int32_t k,
+                         int32_t ldx) const;
 
   /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k; of
   /// a gather the same with n the columns; of a pack ceil(n/blockN) x

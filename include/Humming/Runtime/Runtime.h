@@ -135,7 +135,8 @@ struct LoadOptions {
   const Assembler *assembler = nullptr;
 };
 
-/// A kernel loaded on one device. Immutable, so thread safe.
+/// A kernel loaded on one device. Immutable but for a memory of tensor maps,
+/// which a mutex guards: thread safe.
 class Kernel {
 public:
   /// Loads `cubin` if the device can run it, else `ptx` (either may be empty).
@@ -185,6 +186,14 @@ private:
   llvm::Error loadPtx(llvm::StringRef ptx, const LoadOptions &options);
   llvm::Error configure();
 
+  struct alignas(64) TensorMap {
+    unsigned char bytes[128];
+  };
+  /// The map of the matrix at `pointer`. Encodes nothing that it remembers.
+  llvm::Expected<TensorMap>
+  encode(const void *pointer,
+         const LaunchDescription::TensorMapShape &shape) const;
+
   std::shared_ptr<const Device> owner;
   LaunchDescription launchDescription;
   std::string origin;
@@ -192,6 +201,15 @@ private:
   cu::Function function = nullptr;
   int numRegisters = 0, numLocalBytes = 0;
   unsigned activationBits = 16, outputBits = 16; ///< of an element
+
+  struct EncodedMap {
+    const void *pointer = nullptr;
+    LaunchDescription::TensorMapShape shape;
+    TensorMap map;
+  };
+  mutable std::mutex mapsMutex;
+  mutable std::vector<EncodedMap> maps; ///< at most kRememberedMaps
+  mutable size_t oldestMap = 0;
 };
 
 /// The prepared kernels of an engine, by name. Thread safe.

@@ -131,8 +131,10 @@ struct KernelConfig {
   /// Threads that multiply.
   int32_t numThreads() const { return numWarps() * 32; }
   /// Threads that only copy, after the others in the block: a warpgroup with
-  /// copy=bulk.
-  int32_t producerThreads() const { return copy == CopyKind::Bulk ? 128 : 0; }
+  /// copy=bulk, a warp with copy=tensor.
+  int32_t producerThreads() const {
+    return copy == CopyKind::Bulk ? 128 : copy == CopyKind::Tensor ? 32 : 0;
+  }
   int32_t blockThreads() const { return numThreads() + producerThreads(); }
 
   bool operator==(const KernelConfig &o) const;
@@ -155,7 +157,8 @@ struct KernelConfig {
 ///   token scales [tokenScaleRows][tokenScaleTokens], scales of activation
 ///                groups; whole multiples of 16 tokens that hold the block's
 ///
-/// With copy=bulk the two barriers of every stage follow the last one.
+/// With copy=bulk or tensor the two barriers of every stage follow the last
+/// one.
 ///
 /// The offsets are relative to the start of a stage; stage s starts at
 /// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
@@ -181,6 +184,11 @@ struct SharedMemoryLayout {
 int32_t groupsOfStage(const QuantType &type, int32_t blockK);
 SharedMemoryLayout layoutSharedMemory(const MatmulProblem &problem,
                                       const KernelConfig &config);
+
+/// Rows of the boxes by which copy=tensor copies tiles of `rows` rows (a
+/// multiple of 8): the largest divisor of at most 256 that is a multiple of 8.
+/// A box is 128 bytes wide, the span of the swizzle.
+int32_t tensorBoxRows(int32_t rows);
 
 /// Whether the MMA's sums are partial and move to f32 accumulators on the way:
 /// for scales of groups, or because they are f16.

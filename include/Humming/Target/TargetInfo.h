@@ -39,6 +39,8 @@ enum class CopyKind : uint8_t {
   CpAsync, ///< cp.async groups (sm_80+)
   Bulk,    ///< a producer warpgroup: cp.async.bulk, cp.async and mbarriers
            ///< (sm_90+)
+  Tensor,  ///< a producer warp: cp.async.bulk, cp.async.bulk.tensor by tensor
+           ///< maps, and mbarriers (sm_90+)
 };
 llvm::StringRef stringify(CopyKind kind);
 
@@ -66,6 +68,7 @@ struct TargetInfo {
   bool hasGridDependency = false;   ///< griddepcontrol (sm_90 on)
   bool hasBulkCopy = false;         ///< cp.async.bulk, mbarrier.try_wait
   bool hasClusters = false;         ///< of up to 8 blocks (sm_90 on)
+  bool hasTensorCopy = false;       ///< cp.async.bulk.tensor
 
   /// True if the chip runs `kind` on operands of format `operand`.
   bool supports(MmaKind kind, const NumberFormat &operand) const;

@@ -146,8 +146,8 @@ def PackWeightsPass : Pass<"hquant-pack-weights"> {
 def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Give the copies of the K loop to producer warps";
   let description = [{
-    For kernels with `copy = bulk`. A warpgroup after the others makes the copies, up
-    to `stages` trips ahead; a ring of barriers in workgroup memory says which stages
+    For kernels with `copy = bulk` or `tensor`. A warpgroup, or a warp, after the
+    others makes the copies, up to `stages` trips ahead; a ring of barriers in workgroup memory says which stages
     are full and which are empty.
 
     ```mlir
@@ -168,6 +168,11 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
                                              // epilogue
                                            }
     ```
+
+    MMAs of a warpgroup start the next trip early: where their weights come from
+    registers, its first dequantization runs under the last MMA; where both operands
+    lie in workgroup memory, the MMAs stay in flight and the stage is released in the
+    next trip.
 
     Precondition: stage 3 as `convert-hquant-to-tiles` leaves it. Postcondition: stage
     3; the attribute `hquant.consumers` of the kernel is the number of threads that

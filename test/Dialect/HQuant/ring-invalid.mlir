@@ -38,6 +38,32 @@ func.func @copy_c12(%p: !llvm.ptr<1>, %i: i32, %t: !tile) {
 
 // -----
 
+!tile = memref<2048xi8, #gpu.address_space<workgroup>>
+!ring = memref<3x16xi8, #gpu.address_space<workgroup>>
+
+func.func @copy_c11_map(%p: !llvm.ptr<1>, %i: i32, %t: !tile, %r: !ring, %m: !llvm.ptr) {
+  // expected-error @+1 {{expected a copy through a ring to have a stage}}
+  hquant.copy_tile %p[%i, %i] bounds[%i, %i] stride %i to %t through %r by %m
+      {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16, threads = 32, swizzle}
+      : !llvm.ptr<1> to !tile through !ring
+  return
+}
+
+// -----
+
+!tile = memref<3x2048xi8, #gpu.address_space<workgroup>>
+!ring = memref<3x16xi8, #gpu.address_space<workgroup>>
+
+func.func @copy_c13(%p: !llvm.ptr<1>, %i: i32, %t: !tile, %r: !ring, %m: !llvm.ptr) {
+  // expected-error @+1 {{expected a copy by a tensor map to have swizzle, granule 16, cells of at most 16 bytes and a multiple of 8 rows}}
+  hquant.copy_tile %p[%i, %i] bounds[%i, %i] stride %i to %t[%i] through %r by %m
+      {cell_bytes = 2, tile_rows = 12, tile_columns = 64, granule = 16, threads = 32, swizzle}
+      : !llvm.ptr<1> to !tile through !ring
+  return
+}
+
+// -----
+
 !ring = memref<3x8xi8, #gpu.address_space<workgroup>>
 
 func.func @ring_c1(%i: i32, %r: !ring) {

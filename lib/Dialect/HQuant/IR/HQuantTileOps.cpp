@@ -183,6 +183,19 @@ static LogicalResult verifyProducers(CopyTileOp op) {
     return op.emitOpError("expected first_thread to be a multiple of 32, at "
                           "most 1024 - threads, got ")
            << first;
+  // copy_c13
+  if (op.getMap() &&
+      (!op.getSwizzle() || op.getGranule() != 16 ||
+       int64_t(op.getCellBytes()) > 16 || int64_t(op.getTileRows()) % 8 != 0))
+    return op.emitOpError("expected a copy by a tensor map to have swizzle, "
+                          "granule 16, cells of at most 16 bytes and a "
+                          "multiple of 8 rows");
+  if (op.getRing() && op.getMap()) {
+    // copy_c11
+    if (!op.getStage())
+      return op.emitOpError("expected a copy through a ring to have a stage");
+    return verifyRing(op, op.getRing());
+  }
   if (op.getRing()) {
     // copy_c11
     if (!op.getStage() || op.getSwizzle() || op.getGranule() != 16 ||

@@ -58,6 +58,9 @@ def HQuant_Sums : AnyTypeOf<[
     HQuant_Accumulators,
     HQuant_Fragment<[3], I32, "a fragment of i32 accumulators">]>;
 def HQuant_GlobalPointer : LLVM_PointerInAddressSpace<1>;
+/// A generic pointer argument of a kernel is a tensor map, 128 bytes by value.
+def HQuant_TensorMap : LLVM_PointerInAddressSpace<0>,
+    BuildableType<"::mlir::LLVM::LLVMPointerType::get($_builder.getContext())">;
 
 //===----------------------------------------------------------------------===//
 // Copies
@@ -111,6 +114,11 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
     is one bulk copy a tile row, counted by the ring's barrier of the stage; the
     memory that the copy leaves out of bounds is written by the same threads.
 
+    With a `map` (and a ring, once there is one) the first thread copies boxes of 128
+    bytes by up to 256 rows, as the tensor map says: its base is the source, its
+    extents and stride are those of the copy, its swizzle is that of `swizzle`. What is
+    out of bounds becomes zero.
+
     ```mlir
     hquant.copy_tile %x[%row, %col] bounds [%m, %k] stride %ldx to %tile[%stage]
         {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16,
@@ -121,7 +129,7 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
   let arguments = (ins HQuant_GlobalPointer:$source, I32:$row, I32:$column,
       I32:$rowBound, I32:$columnBound, I32:$stride,
       HQuant_WorkgroupBytes:$dest, Optional<I32>:$stage,
-      Optional<HQuant_WorkgroupBytes>:$ring,
+      Optional<HQuant_WorkgroupBytes>:$ring, Optional<HQuant_TensorMap>:$map,
       I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
       I64Attr:$granule, I64Attr:$threads,
       DefaultValuedAttr<I64Attr, "0">:$first_thread, UnitAttr:$swizzle,
@@ -129,7 +137,7 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
     `stride` $stride `to` $dest (`[` $stage^ `]`)? (`through` $ring^)?
-    attr-dict `:` type($source) `to` type($dest) (`through` type($ring)^)?
+    (`by` $map^)? attr-dict `:` type($source) `to` type($dest) (`through` type($ring)^)?
   }];
   let extraClassDeclaration = copyDeclaration;
   let hasVerifier = 1;
