@@ -116,9 +116,11 @@ int32_t humming::dequantExponent(const QuantType &type,
   const NumberFormat &weight = type.weight;
   if (operand.isInteger() && weight.isFloat())
     return -1;
+  // Seven bits are sign-extended, others lie at the top of the lane.
   if (operand.isInteger())
-    return type.zeroPoint == ZeroPointKind::None ? weight.bits - operand.bits
-                                                 : 0;
+    return type.zeroPoint == ZeroPointKind::None && weight.bits != 7
+               ? weight.bits - operand.bits
+               : 0;
   if (operand.bits == 16)
     return 0;
   int32_t bias = (1 << (operand.exponentBits - 1)) - 1;
@@ -332,6 +334,17 @@ void Counter::narrow(int64_t index) {
   if (operand.isInteger() && weight.bits == operand.bits) {
     if (weight.kind == NumberFormat::Kind::Unsigned)
       ++count;
+    return;
+  }
+  if (operand.isInteger() && type.zeroPoint == ZeroPointKind::None &&
+      bits % 2 == 1 && bits > 1) {
+    // JoinedIntegerSequence, SevenBitSequence (lib/Transforms). Three bits to
+    // s8: 8 masks, 4 joins, 2 words of last bits (5), 2 shifts down, 6 up. Five
+    // bits: 8 masks, 8 joins, 4 shifts of the last bits, 4 down, 4 up. Seven
+    // bits: 8 registers, 4 shifts of nibbles and 4 of the rest, 16 for the
+    // rest. Three bits to s4: 4 masks, 4 joins, 5 shifts.
+    if (index == 0)
+      count += bits == 7 ? 32 : bits == 5 ? 28 : operand.bits == 8 ? 25 : 13;
     return;
   }
   if (operand.isInteger() && type.zeroPoint == ZeroPointKind::None) {

@@ -128,6 +128,127 @@ private:
 };
 
 /// Floats to a float of 8 bits with at least as wide fields.
+/// Three and five bits to the top of wider integers, without zero points. The
+/// one-bit plane of register R lies at bit R of its byte, its other columns 2
+/// or 4 apart, so every register has a distance of its own between the two. The
+/// planes are joined first, where a shift of the one-bit plane serves several
+/// registers, and go to the top together:
+///
+///   five bits   the nibble of an even register as it lies (bits 0 to 3), its
+///               fifth bit at 4, then three up; of an odd one, one down, its
+///               fifth bit at 7
+///   three bits  columns at bits 0 and 4 (even) get their third bit at 2 and 6,
+///               columns at 2 and 6 (odd), one down, at 3 and 7: two codes a
+///               byte
+class JoinedIntegerSequence : public DequantSequence {
+public:
+  JoinedIntegerSequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  void beginGroup(Value, Value) override {}
+  void resetUnit() override {
+    joined.clear();
+    lastOf[0] = lastOf[1] = Value();
+  }
+
+  Value buildRegister(int64_t index) override {
+    int64_t width = spec.operand.bits, top = width - bits;
+    int64_t perWord = width / (bits - 1); // registers of a word
+    int64_t w = index / perWord, column = index % perWord;
+    // Odd ones have the code's last bit at the top of the lane, or below.
+    bool isOdd = column & 1;
+    Value join = joinOf(w, isOdd);
+    // The lowest bit of the code in it.
+    int64_t at = column * (bits - 1) - isOdd;
+    Value codes =
+        at < top ? shiftLeft(join, top - at) : shiftRight(join, at - top);
+    int64_t flip = spec.weight.kind == NumberFormat::Kind::Unsigned
+                       ? lanes(int64_t(1) << (width - 1))
+                       : 0;
+    Value masked = mask(codes, lanes(((int64_t(1) << bits) - 1) << top));
+    return flip ? flipBits(masked, flip) : masked;
+  }
+
+  /// Word w, moved down by one for odd columns, with the last bit of each such
+  /// code above the others.
+  Value joinOf(int64_t w, bool isOdd) {
+    Value &join = joined[{w, isOdd}];
+    if (join)
+      return join;
+    int64_t width = spec.operand.bits;
+    int64_t oneBit = bits - 1; // words of the other plane
+    int64_t above = 0;         // the bits that come from the one-bit plane
+    for (int64_t column = isOdd; column < width / (bits - 1); column += 2)
+      above |= int64_t(1) << ((column + 1) * (bits - 1) - isOdd);
+    Value last;
+    if (bits == 3 && width == 8) {
+      // Two registers a byte: the upper one's bit goes two further.
+      Value &shared = lastOf[w];
+      if (!shared)
+        shared = select(word(lanes(0xC0)), moved(oneBit, w ? 0 : -4),
+                        moved(oneBit, w ? 2 : -2));
+      last = shared;
+    } else {
+      int64_t column = isOdd;
+      int64_t index = w * (width / (bits - 1)) + column;
+      int64_t target = (column + 1) * (bits - 1) - isOdd;
+      last = moved(oneBit, index - target);
+    }
+    return join = select(word(lanes(above)), last, moved(w, isOdd));
+  }
+
+  llvm::DenseMap<std::pair<int64_t, int64_t>, Value> joined;
+  Value
+      lastOf[2]; ///< three bits to s8: the last bits of a word's four registers
+};
+
+/// Seven bits to s8, without zero points: q - 64 in two's complement is the
+/// code with the last bit turned over and twice. No bit is zero, so nothing has
+/// to be masked, and of the nibble plane the even columns stay where they are.
+class SevenBitSequence : public DequantSequence {
+public:
+  SevenBitSequence(OpBuilder &b, Location loc, const DequantSpec &spec)
+      : DequantSequence(b, loc, spec) {}
+
+private:
+  void beginGroup(Value, Value) override {}
+  void resetUnit() override { isBuilt = false; }
+
+  Value buildRegister(int64_t index) override {
+    if (!isBuilt)
+      buildUppers();
+    Value upper = uppers[index % 4];
+    if (index < 4)
+      upper = shiftLeft(upper, 4);
+    return select(word(0x0F0F0F0F), moved(index / 2, index % 2 * 4), upper);
+  }
+
+  /// uppers[r]: the upper halves of registers r (in the lower nibbles) and r
+  /// + 4.
+  void buildUppers() {
+    isBuilt = true;
+    // Columns r and r + 4 of the two-bit plane, side by side.
+    Value low = word(0x0F0F0F0F), even = word(0x55555555);
+    Value pairs[2] = {select(low, words[4], shiftLeft(words[5], 4)),
+                      select(low, shiftRight(words[4], 4), words[5])};
+    // The last bits of even and of odd registers, each twice.
+    Value signs[2] = {select(even, words[6], shiftLeft(words[6], 1)),
+                      select(even, shiftRight(words[6], 1), words[6])};
+    if (spec.weight.kind == NumberFormat::Kind::Unsigned)
+      for (Value &sign : signs)
+        sign = flipBits(sign, 0xFFFFFFFF);
+    for (int64_t r = 0; r < 4; ++r) {
+      Value middle = shiftRight(pairs[r / 2], r % 2 * 2);
+      Value sign = r < 2 ? shiftLeft(signs[r % 2], 2) : signs[r % 2];
+      uppers[r] = select(word(0x33333333), middle, sign);
+    }
+  }
+
+  bool isBuilt = false;
+  Value uppers[4];
+};
+
 class NarrowFloatSequence : public DequantSequence {
 public:
   NarrowFloatSequence(OpBuilder &b, Location loc, const DequantSpec &spec)
@@ -210,6 +331,12 @@ humming::createNarrowSequence(OpBuilder &b, Location loc,
                  : nullptr;
     if (weight.bits >= operand.bits)
       return nullptr;
+    if (operand.isInteger() && spec.zeroPoint == ZeroPointKind::None) {
+      if (weight.bits == 3 || weight.bits == 5)
+        return std::make_unique<JoinedIntegerSequence>(b, loc, spec);
+      if (weight.bits == 7)
+        return std::make_unique<SevenBitSequence>(b, loc, spec);
+    }
     return std::make_unique<NarrowIntegerSequence>(b, loc, spec);
   }
   if (weight == operand)

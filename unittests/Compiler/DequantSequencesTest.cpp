@@ -197,7 +197,15 @@ private:
   llvm::DenseMap<Value, Bits> values;
 };
 
-/// Instructions of a block; logic of at most three inputs is one lop3.
+bool isAllOnes(Value v) {
+  auto constant = v.getDefiningOp<LLVM::ConstantOp>();
+  auto value =
+      constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+  return value && value.getValue().isAllOnes();
+}
+
+/// Instructions of a block; logic of at most three inputs is one lop3, whose
+/// table turns inputs and results over at no cost.
 double countInstructions(Block &block) {
   llvm::DenseMap<Operation *, SmallVector<Value, 3>> inputs;
   double count = 0;
@@ -214,7 +222,8 @@ double countInstructions(Block &block) {
         set.push_back(v);
     };
     for (Value operand : op.getOperands())
-      add(leaves, operand);
+      if (!isAllOnes(operand))
+        add(leaves, operand);
     for (Value operand : op.getOperands()) {
       auto found = inputs.find(operand.getDefiningOp());
       if (found == inputs.end() || !operand.hasOneUse())
@@ -577,6 +586,10 @@ TEST(DequantSequences, WidelyUsedCounts) {
                     (count("u" + std::to_string(b + 1), operand) + 4))
           << b << " to " << operand.str();
   EXPECT_EQ(count("u4", NumberFormat::signedInt(8)), 3);
+  EXPECT_EQ(count("u3", NumberFormat::signedInt(8)), 6.25);
+  EXPECT_EQ(count("u5", NumberFormat::signedInt(8)), 7);
+  EXPECT_EQ(count("u7", NumberFormat::signedInt(8)), 8);
+  EXPECT_EQ(count("u3", NumberFormat::signedInt(4)), 3.25);
   EXPECT_EQ(count("u3", f16), 15.25);
   EXPECT_EQ(count("u7", f16), 18.25);
   EXPECT_EQ(count("u7", bf16), 18.25);
