@@ -384,7 +384,7 @@ gpu.module @reduce_blocks_module {
 // CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<3>
 // CHECK: nvvm.cluster.arrive
 // CHECK-NEXT: nvvm.cluster.wait
-// CHECK: nvvm.mapa %{{.*}}, %{{.*}} : <3> -> <7>
+// CHECK: nvvm.mapa %{{.*}}, %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<7> -> vector<4xf32>
 // CHECK-COUNT-4: llvm.fadd
 // CHECK: nvvm.mapa

@@ -26,7 +26,7 @@
 
 // CHECK: module attributes {hquant.target = #nvvm.target<chip = "[[CHIP:sm_[0-9]+]]">}
 // CHECK: gpu.module @kernels [#nvvm.target<chip = "[[CHIP]]">]
-// CHECK: llvm.func @layer({{.*}} attributes {{{.*}}hquant.shared_memory = {{[0-9]+}} : i64, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: {{[0-9]+}}, 1, 1>}
+// CHECK: llvm.func @layer({{.*}} attributes {{{.*}}hquant.shared_memory = {{[0-9]+}} : i64, {{(nvvm.cluster_dim = array<i32: 1, 1, [0-9]+>, )?}}nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: {{[0-9]+}}, 1, 1>}
 // TURING-NOT: nvvm.cp.async
 // TURING: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // TURING: nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 8>
