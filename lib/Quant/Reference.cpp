@@ -33,9 +33,11 @@
 //    B <= S + D with S = sum |x_j w_j|.
 //    p is 23 for f16 and bf16. For e4m3 and e5m2 it is 13, on Hopper (measured:
 //    the emulator's model agrees bit for bit with an H200) and on Ada (no such
-//    card was measured; Zhang et al., SageAttention2, arXiv 2411.10958, section
-//    3, find 22-bit sums of 1 sign, 8 exponent and 13 mantissa bits on both). A
-//    chip that keeps more is within the same bound.
+//    card was measured; Zhang, Huang, Zhang, Wei, Zhu and Chen,
+//    "SageAttention2: Efficient Attention with Thorough Outlier Smoothing and
+//    Per-thread INT4 Quantization", arXiv 2411.10958, report 22-bit sums of 1
+//    sign, 8 exponent and 13 mantissa bits). A chip that keeps more is within
+//    the same bound.
 //
 // 3. Scales and bias. f32 scaling of sums and the bias: four roundings of S.
 //

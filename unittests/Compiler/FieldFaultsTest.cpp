@@ -84,7 +84,13 @@ struct Case {
       std::copy(data.begin(), data.end(), image.begin() + kGuardBytes);
       llvm::cantFail(executor->upload(slot, image));
     };
-    upload(BufferSlot::X, codesToBytes(problem.activation, x));
+    std::vector<uint8_t> xBytes = codesToBytes(problem.activation, x);
+    if (problem.activation.bits == 4) { // two codes a byte, the first one lower
+      for (size_t i = 0; i < xBytes.size() / 2; ++i)
+        xBytes[i] = uint8_t(xBytes[2 * i] | xBytes[2 * i + 1] << 4);
+      xBytes.resize(xBytes.size() / 2);
+    }
+    upload(BufferSlot::X, xBytes);
     upload(BufferSlot::Weights, layer.packedWeights);
     upload(BufferSlot::Scales, layer.packedScales);
     upload(BufferSlot::GlobalScales, layer.globalScales);
@@ -250,6 +256,39 @@ TEST(FieldFaults, SubnormalAndZeroScales) {
     for (int n = 0; n < 64; ++n)
       EXPECT_EQ(got[n], 64 * (n % 8) * 0x1p-9);
   }
+}
+
+// The ends of e8m0, and subnormals and zero of e4m3, with every activation of 8
+// and 4 bits and with bf16.
+TEST(FieldFaults, EndsOfNarrowScales) {
+  for (const char *activation : {"bf16", "e4m3", "e5m2", "s8", "s4"})
+    for (const char *scale : {"e8m0", "e4m3"}) {
+      Case c(activation, "u4", scale, Granularity::group(64), 1, 64, 64);
+      c.chip = activation[0] == 'e' ? "sm_89" : "sm_80";
+      if (c.problem.activation.bits < 16) {
+        c.problem.activationScale = ActivationScaleKind::Tensor;
+        c.xScales = {1};
+      }
+      c.problem.output = NumberFormat::bf16();
+      c.allocate();
+      std::fill(c.weights.codes.begin(), c.weights.codes.end(), 9); // 1
+      bool isE8M0 = c.problem.weight.scale.isE8M0();
+      for (int n = 0; n < 64; ++n)
+        c.weights.scales[n] = isE8M0 ? (n % 3 == 0   ? 0
+                                        : n % 3 == 1 ? 255
+                                                     : 127)
+                                     : n % 8;
+      c.fillX(1);
+      std::vector<double> got = c.run();
+      for (int n = 0; n < 64; ++n) {
+        double expected =
+            isE8M0 ? (n % 3 == 0 ? 64 * 0x1p-127 : 64) : 64 * (n % 8) * 0x1p-9;
+        if (isE8M0 && n % 3 == 1)
+          EXPECT_TRUE(std::isnan(got[n])) << activation << " " << n;
+        else
+          EXPECT_EQ(got[n], expected) << activation << " " << scale << " " << n;
+      }
+    }
 }
 
 // NaN and infinity codes come out as such, in their feature alone.
