@@ -59,7 +59,8 @@ constexpr double ringMicroseconds = 0.11;
 constexpr double ringClocks = 60;
 // Nothing is dequantized where the operands come from shared memory (measured:
 // W8A8 at 8192 x 8192, M = 64, 32 stages take 19.8 us, M = 1, 16 stages 16.3,
-// where the bytes alone take 15.7).
+// where the bytes alone take 15.7). Nor does a tensor copy need a fence (w4a16,
+// M = 1024: 172 us against 194).
 constexpr double plainRingMicroseconds = 0.03;
 // Without them the warpgroups meet at every stage, and the tensor cores wait
 // for all of them (measured: 8192 x 8192, M = 1024, 212 us against 193).
@@ -81,8 +82,8 @@ constexpr double splitMicroseconds = 1.5;
 // Two barriers of a cluster, and what an SM reads of another one's memory a
 // clock (estimates; measured at 8192 x 8192 with two splits: a cluster saves
 // 1.2 us at M = 64 and 4.2 at 256).
-constexpr double clusterMicroseconds = 1.2;
-constexpr double clusterBytesPerClock = 64;
+constexpr double clusterMicroseconds = 1.6;
+constexpr double clusterBytesPerClock = 40;
 // What an SM gets from L2 with all SMs reading, three quarters of what its port
 // takes (measured: tiles that read half as much again lose nothing by it):
 // 11.6 TB/s on an H200, 7.3 TB/s on an A100.
@@ -354,7 +355,10 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   // blocks of 128 features by 256 tokens beat 256 by 128, which dequantize
   // twice as much).
   if (config.mma == MmaKind::Wgmma) {
-    mma = std::sqrt(mma * mma + issue * issue);
+    // With tensor copies no fence keeps them from running side by side.
+    mma = config.copy == CopyKind::Tensor
+              ? std::cbrt(mma * mma * mma + issue * issue * issue)
+              : std::sqrt(mma * mma + issue * issue);
     issue = 0;
   }
   double sum = fourth(memory) + fourth(l2) + fourth(shared) + fourth(issue) +
@@ -376,7 +380,8 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   if (config.early)
     fixed -= earlyMicroseconds;
   fixed += busiest * stagesPerBlock / resident *
-           (hasProducers && plain          ? plainRingMicroseconds
+           (hasProducers && (plain || config.copy == CopyKind::Tensor)
+                ? plainRingMicroseconds
             : hasProducers                 ? ringMicroseconds
             : config.mma == MmaKind::Wgmma ? meetingMicroseconds
                                            : stageMicroseconds);

@@ -430,15 +430,17 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   // two warpgroups with 168 registers, without spills).
   if (warpgroups && !hasPartialSums(problem, config))
     bySequence = false;
-  const bool isLarge = units * columns >= (warpgroups ? 8 : 12);
+  const bool isLarge = units * columns >= 12;
   if (bySequence)
     extra += !isLarge ? 8 : warpgroups ? 80 : 72;
   // The first step of the next trip is dequantized while this one's last runs.
   if (bySequence && isLarge && warpgroups && config.producerThreads() > 0)
     extra += 32;
-  // Integer sums become floats; in a trip of several groups that spilled.
-  if (warpgroups && problem.activation.isInteger() &&
-      hasPartialSums(problem, config) && config.blockK > 128)
+  // A trip of several groups spilled a word or three where integer sums become
+  // floats and where one warp copies.
+  if (warpgroups && hasPartialSums(problem, config) && config.blockK > 128 &&
+      problem.weightLayout == WeightLayout::Packed &&
+      (problem.activation.isInteger() || config.copy == CopyKind::Tensor))
     extra += 4;
   // Several scales of a slab.
   int32_t group = weight.granularity.columns;

@@ -466,13 +466,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     int64_t even =
         target.registersPerSM / ((threads + 127) / 128 * 128) / 8 * 8;
     bool sparing = c.mma == MmaKind::Wgmma;
-    // Where one warp copies, ptxas spilled a word of 178 (128 x 128 of u4 to
-    // e4m3).
-    bool spills = c.copy == CopyKind::Tensor && hasPartialSums(problem, c) &&
-                  problem.weightLayout == WeightLayout::Packed;
-    mostRegisters = std::min<int64_t>(255, even + (spills    ? 8
-                                                   : sparing ? 12
-                                                             : 0));
+    mostRegisters = std::min<int64_t>(255, even + (sparing ? 12 : 0));
     blockRegisters = std::min<int64_t>(registers, even) * threads;
   }
   if (!verdict.require(

@@ -5,7 +5,7 @@
 
 // One token.
 // CHECK-LABEL: func @decode
-// CHECK: lowering_config = <mma = m16n8k16, block = [64, 8, 512], warp = [32, 8], warps_k = 8, stages = 5, copy = bulk, scale = accumulator, split_k = 2, early = 1, cluster = 1>
+// CHECK: lowering_config = <mma = m16n8k16, block = [64, 8, 1024], warp = [32, 8], warps_k = 8, stages = 3, copy = bulk, scale = accumulator, split_k = 1, early = 1>
 func.func @decode(%x: tensor<1x4096xbf16>, %w: tensor<4096x4096xi4>, %s: tensor<4096x32xbf16>) -> tensor<1x4096xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<4096x32xbf16>)
          quant_type = <u4, scale = bf16, group = 128>
@@ -35,7 +35,7 @@ func.func @prefill(%x: tensor<1024x8192xbf16>, %w: tensor<8192x8192xi4>, %s: ten
 
 // M is not known: a small batch is assumed.
 // CHECK-LABEL: func @unknown
-// CHECK: lowering_config = <mma = m16n8k16, block = [64, 16, 512], warp = [32, 16], warps_k = 4, stages = 4, copy = bulk, scale = accumulator, split_k = 2, early = 1, cluster = 1>
+// CHECK: lowering_config = <mma = m16n8k16, block = [128, 16, 256], warp = [32, 16], warps_k = 2, stages = 5, copy = bulk, scale = accumulator, split_k = 4, early = 1>
 func.func @unknown(%x: tensor<?x14336xbf16>, %w: tensor<4096x14336xi4>, %s: tensor<4096x224xbf16>, %z: tensor<4096x224xbf16>) -> tensor<?x4096xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<4096x224xbf16>) zero_points(%z : tensor<4096x224xbf16>)
          quant_type = <u4, scale = bf16, group = 64, zero_point = float>
@@ -45,7 +45,7 @@ func.func @unknown(%x: tensor<?x14336xbf16>, %w: tensor<4096x14336xi4>, %s: tens
 
 // Less work than the card has SMs.
 // CHECK-LABEL: func @small_layer
-// CHECK: lowering_config = <mma = m16n8k16, block = [64, 16, 256], warp = [32, 16], warps_k = 4, stages = 8, copy = bulk, scale = accumulator, split_k = 2, early = 1, cluster = 1>
+// CHECK: lowering_config = <mma = m16n8k16, block = [64, 16, 512], warp = [32, 16], warps_k = 4, stages = 4, copy = bulk, scale = accumulator, split_k = 1, early = 1>
 func.func @small_layer(%x: tensor<33x1536xbf16>, %w: tensor<384x1536xi4>, %s: tensor<384x48xbf16>, %z: tensor<384x48xi4>, %b: tensor<384xbf16>) -> tensor<33x384xbf16> {
   %c = hquant.matmul %x, %w scales(%s : tensor<384x48xbf16>) zero_points(%z : tensor<384x48xi4>) bias(%b : tensor<384xbf16>)
          quant_type = <u4, scale = bf16, group = 32, zero_point = int>
