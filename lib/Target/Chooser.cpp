@@ -185,10 +185,15 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
       continue;
     // Where the MMA of 8-bit floats is made of f16 ones, wgmma is faster at
     // every M (measured on an H200: W8A8 at 8192 x 8192, M = 1, 16, 64 takes
-    // 17.0, 17.6, 19.1 us against 17.2, 18.5, 32.4).
+    // 17.0, 17.6, 19.1 us against 17.2, 18.5, 32.4). It does not take plain
+    // weights with groups shorter than a step (rule L18).
+    int32_t group = problem.weight.granularity.columns;
+    bool isShort = (group > 0 && group < 32) || (problem.activationGroup > 0 &&
+                                                 problem.activationGroup < 32);
+    bool takesWgmma = llvm::is_contained(target.mmaKinds, MmaKind::Wgmma) &&
+                      !(isShort && problem.weightLayout == WeightLayout::Plain);
     if (kind != MmaKind::Wgmma && problem.activation.isFloat() &&
-        problem.activation.bits == 8 && target.emulatesFp8Mma() &&
-        llvm::is_contained(target.mmaKinds, MmaKind::Wgmma))
+        problem.activation.bits == 8 && target.emulatesFp8Mma() && takesWgmma)
       continue;
     // Of the mma.sync shapes, the first is the best.
     if (kind != MmaKind::Wgmma && std::exchange(haveSync, true))

@@ -59,8 +59,8 @@ constexpr double ringMicroseconds = 0.11;
 constexpr double ringClocks = 60;
 // Nothing is dequantized where the operands come from shared memory (measured:
 // W8A8 at 8192 x 8192, M = 64, 32 stages take 19.8 us, M = 1, 16 stages 16.3,
-// where the bytes alone take 15.7). Nor does a tensor copy need a fence (w4a16,
-// M = 1024: 172 us against 194).
+// where the bytes alone take 15.7). Nor does a tensor copy need a fence, which
+// tells where the MMAs are long (w4a16, M = 1024: 172 us against 194).
 constexpr double plainRingMicroseconds = 0.03;
 // Without them the warpgroups meet at every stage, and the tensor cores wait
 // for all of them (measured: 8192 x 8192, M = 1024, 212 us against 193).
@@ -380,7 +380,8 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   if (config.early)
     fixed -= earlyMicroseconds;
   fixed += busiest * stagesPerBlock / resident *
-           (hasProducers && (plain || config.copy == CopyKind::Tensor)
+           (hasProducers && (plain || (config.copy == CopyKind::Tensor &&
+                                       config.warpM >= 64))
                 ? plainRingMicroseconds
             : hasProducers                 ? ringMicroseconds
             : config.mma == MmaKind::Wgmma ? meetingMicroseconds
