@@ -381,7 +381,7 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
     fixed -= earlyMicroseconds;
   fixed += busiest * stagesPerBlock / resident *
            (hasProducers && (plain || (config.copy == CopyKind::Tensor &&
-                                       config.warpM >= 64))
+                                       config.warpM >= 128))
                 ? plainRingMicroseconds
             : hasProducers                 ? ringMicroseconds
             : config.mma == MmaKind::Wgmma ? meetingMicroseconds
