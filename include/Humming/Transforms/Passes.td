@@ -172,7 +172,7 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
     MMAs of a warpgroup start the next trip early: where their weights come from
     registers, its first dequantization runs under the last MMA; where both operands
     lie in workgroup memory, the MMAs stay in flight and the stage is released in the
-    next trip.
+    next trip, or, with partial sums to scale, two warpgroups take turns.
 
     Precondition: stage 3 as `convert-hquant-to-tiles` leaves it. Postcondition: stage
     3; the attribute `hquant.consumers` of the kernel is the number of threads that
