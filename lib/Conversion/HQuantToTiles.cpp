@@ -212,8 +212,8 @@ private:
   }
   /// Steps of wgmma that may be in flight while the next one is dequantized:
   /// those of few tokens are shorter than a dequantization. The first of a trip
-  /// is done before the last one's wait: hquant-specialize-warps dequantizes the
-  /// next trip's first step there, into the same registers.
+  /// is done before the last one's wait: hquant-specialize-warps dequantizes
+  /// the next trip's first step there, into the same registers.
   int64_t stepsInFlight() const {
     int64_t stepsOfTrip = slabsOfWarp() * (kSlab / mma.getStepDepth());
     return std::clamp<int64_t>(stepsOfTrip - 2, 0, config.warpM <= 64 ? 3 : 1);

@@ -29,8 +29,8 @@ void populateLayoutLoweringPatterns(const mlir::TypeConverter &converter,
 /// warpgroup_mma, warpgroup_mma_tiles, warpgroup_wait, fence_async.
 void populateWarpgroupLoweringPatterns(const mlir::TypeConverter &converter,
                                        mlir::RewritePatternSet &patterns);
-/// reduce_warps, reduce_blocks, reduce_cluster, scale_rows, scale_output, subtract_offsets,
-/// add_rows, store_tile.
+/// reduce_warps, reduce_blocks, reduce_cluster, scale_rows, scale_output,
+/// subtract_offsets, add_rows, store_tile.
 void populateEpilogueLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
 /// load_segment, segment_range, segment_scale, static_scale, store_segment,

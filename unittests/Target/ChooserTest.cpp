@@ -244,9 +244,9 @@ TEST(Chooser, NoCliffsAtLargeM) {
 
 // HB-82: on Hopper, MXFP4 weights with FP8 activations are no slower than with
 // bf16 ones for few tokens, where what counts is bytes and dequantization
-// (measured on an H200: 11.9 us against 14.5 at M = 1, 13.2 against 16.8 at 16).
-// For many, bf16 is faster: its scales go on the operand, while those of FP8, 32
-// weights apart, cost an fma a sum and MMA (docs/Performance.md).
+// (measured on an H200: 11.9 us against 14.5 at M = 1, 13.2 against 16.8 at
+// 16). For many, bf16 is faster: its scales go on the operand, while those of
+// FP8, 32 weights apart, cost an fma a sum and MMA (docs/Performance.md).
 TEST(Chooser, NarrowActivationsPay) {
   const TargetInfo &t = target("sm_90a");
   for (int64_t m : {1, 16}) {

@@ -102,9 +102,10 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
                "got '" +
                value + "'")
                   .str());
-  EXPECT_EQ(parseError("stage=4"),
-            "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, early, persistent, cluster, got 'stage'");
+  EXPECT_EQ(
+      parseError("stage=4"),
+      "unknown config key: expected one of mma, block, warp, warps_k, "
+      "stages, copy, scale, split_k, early, persistent, cluster, got 'stage'");
   EXPECT_EQ(parseError("stages=4,"),
             "unknown config key: expected one of mma, block, warp, warps_k, "
             "stages, copy, scale, split_k, early, persistent, cluster, got ''");

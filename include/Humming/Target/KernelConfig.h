@@ -162,8 +162,8 @@ struct KernelConfig {
 ///
 /// The offsets are relative to the start of a stage; stage s starts at
 /// s * stageBytes. The f32 tile of the epilogue ([blockN][blockM], one for each
-/// warp along K after the first, at least one) overlays the stages from 0 on; of
-/// a cluster too.
+/// warp along K after the first, at least one) overlays the stages from 0 on;
+/// of a cluster too.
 struct SharedMemoryLayout {
   int64_t weights = 0;
   int64_t activations = 0;
