@@ -31,6 +31,7 @@ struct Case {
   std::vector<uint32_t> x;    ///< codes [m, k]
   std::vector<float> xScales; ///< empty, [1] or [m]
   std::string chip = "sm_90";
+  std::string config; ///< keys that replace those of the chooser's
 
   Case(llvm::StringRef activation, llvm::StringRef weight,
        llvm::StringRef scale, Granularity granularity, int64_t m, int64_t n,
@@ -70,6 +71,7 @@ struct Case {
     Compiler compiler;
     CompileOptions options;
     options.chip = chip;
+    options.config = config;
     CompileResult compiled = llvm::cantFail(compiler.compile(problem, options));
     KernelArtifacts kernel;
     kernel.launch = compiled.launch;
@@ -258,10 +260,9 @@ TEST(FieldFaults, SubnormalAndZeroScales) {
   }
 }
 
-// The ends of e8m0, and subnormals and zero of e4m3, with every activation of 8
-// and 4 bits and with bf16.
+// The ends of e8m0, and subnormals and zero of e4m3, with every activation.
 TEST(FieldFaults, EndsOfNarrowScales) {
-  for (const char *activation : {"bf16", "e4m3", "e5m2", "s8", "s4"})
+  for (const char *activation : {"f16", "bf16", "e4m3", "e5m2", "s8", "s4"})
     for (const char *scale : {"e8m0", "e4m3"}) {
       Case c(activation, "u4", scale, Granularity::group(64), 1, 64, 64);
       c.chip = activation[0] == 'e' ? "sm_89" : "sm_80";
@@ -289,6 +290,36 @@ TEST(FieldFaults, EndsOfNarrowScales) {
           EXPECT_EQ(got[n], expected) << activation << " " << scale << " " << n;
       }
     }
+}
+
+// The same where the scales are multiplied into the weights (sm_90a): the
+// smallest are subnormal operands of the MMA.
+TEST(FieldFaults, EndsOfNarrowScalesOnTheOperand) {
+  for (const char *scale : {"e8m0", "e4m3"}) {
+    Case c("bf16", "e2m1", scale, Granularity::group(32), 64, 64, 128);
+    c.chip = "sm_90a";
+    c.config =
+        "mma=wgmma,block=64x64x64,warp=16x64,warps_k=1,stages=3,copy=tensor,"
+        "scale=operand,split_k=1,cluster=0";
+    c.allocate();
+    std::fill(c.weights.codes.begin(), c.weights.codes.end(), 2); // 1
+    bool isE8M0 = c.problem.weight.scale.isE8M0();
+    const uint8_t bytes[] = {0, 127, 255, 1};
+    for (int n = 0; n < 64; ++n)
+      for (int group = 0; group < 4; ++group)
+        c.weights.scales[n * 4 + group] = isE8M0 ? bytes[n % 4] : n % 8;
+    c.fillX(1);
+    std::vector<double> got = c.run();
+    for (int m = 0; m < 64; ++m)
+      for (int n = 0; n < 64; ++n) {
+        const double powers[] = {0x1p-127, 1, NAN, 0x1p-126};
+        double expected = 128 * (isE8M0 ? powers[n % 4] : n % 8 * 0x1p-9);
+        if (std::isnan(expected))
+          EXPECT_TRUE(std::isnan(got[m * 64 + n])) << n;
+        else
+          EXPECT_EQ(got[m * 64 + n], expected) << scale << " " << n;
+      }
+  }
 }
 
 // NaN and infinity codes come out as such, in their feature alone.
