@@ -1,4 +1,4 @@
-//===- RingLowering.cpp - Rings to mbarriers --------------------*- C++ -*-===//
+//===- RingLowering.cpp - Rings and turns to barriers -----------*- C++ -*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,6 +12,8 @@
 // the thread's cp.async copies have landed, one of the first producer thread
 // for what was written by ordinary stores, and the bytes of the bulk copies.
 // Empty counts one arrival of each consumer warp.
+//
+// Turns of two consumer warpgroups are named barriers, one for each.
 //
 //===----------------------------------------------------------------------===//
 
