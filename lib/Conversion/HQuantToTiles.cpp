@@ -591,7 +591,7 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
             builder, loc, sumType, weightTile, activationTile, Value(),
             warpUnit, warpToken, slab, c, warpgroupMma, first, last,
             config.blockN, config.blockM, zero);
-        if (j + 1 == slabsOfWarp() && last == steps)
+        if (!isPartial && j + 1 == slabsOfWarp() && last == steps)
           c = WarpgroupWaitOp::create(builder, loc, sumType, c, 0);
         return c;
       }
@@ -603,8 +603,11 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
         // Nothing stays in flight into the next trip: ptxas (13.0) takes the
         // registers of A for free at a loop's back edge, though a wgmma still
         // reads them, and overwrites them (seen as wrong results on an H200).
+        // Partial sums are waited for where they are scaled.
         bool lastOfTrip =
             j + 1 == slabsOfWarp() && s + 1 == steps && part + 1 == parts;
+        if (lastOfTrip && isPartial)
+          continue;
         c = WarpgroupWaitOp::create(builder, loc, sumType, c,
                                     lastOfTrip ? 0 : stepsInFlight());
       }
