@@ -143,7 +143,7 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::ConvertFp8);
   if (config.early)
     features.push_back(PtxFeature::GridDependency);
-  if (config.cluster)
+  if (config.cluster || config.multicast != Multicast::None)
     features.push_back(PtxFeature::Cluster);
   return requiredPtxVersion(target, features);
 }
@@ -393,6 +393,8 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.earlyLaunch = config.early != 0;
   launch.persistent = config.persistent != 0;
   launch.cluster = config.cluster != 0;
+  launch.clusterN = config.clusterN();
+  launch.clusterM = config.clusterM();
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();
@@ -423,9 +425,11 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.kDivisor = problem.kDivisor;
   launch.nDivisor = problem.nDivisor;
   if (config.copy == CopyKind::Tensor) {
-    launch.tensorMaps.push_back({"x", tensorBoxRows(config.blockM)});
+    launch.tensorMaps.push_back(
+        {"x", tensorBoxRows(config.blockM / config.blocksOfActivations())});
     if (problem.weightLayout == WeightLayout::Plain)
-      launch.tensorMaps.push_back({"w", tensorBoxRows(config.blockN)});
+      launch.tensorMaps.push_back(
+          {"w", tensorBoxRows(config.blockN / config.blocksOfWeights())});
   }
   launch.config = config.str();
   return launch;

@@ -195,13 +195,13 @@ struct LowerReduceCluster : OpConversionPattern<ReduceClusterOp> {
     Value reads = lb.and_(holds, isFirst);
     SmallVector<Value> sum = lb.choose(reads, own, [&] {
       SmallVector<Value> total = own;
+      // Ranks count the first dimensions of the grid first.
+      Value places =
+          lb.div(NVVM::ClusterDim::create(rewriter, loc, lb.i32()).getResult(),
+                 op.getBlocks());
       for (int64_t block = 1; block < int64_t(op.getBlocks()); ++block) {
-        Value there = NVVM::MapaOp::create(
-            rewriter, loc,
-            LLVM::LLVMPointerType::get(
-                rewriter.getContext(),
-                unsigned(NVVM::NVVMMemorySpace::SharedCluster)),
-            mine, lb.c(block));
+        Value there = lb.ofBlock(
+            mine, lb.add(lb.blockOfCluster(), lb.mul(places, block)));
         for (size_t i = 0; i < total.size(); i += 4)
           for (auto [k, value] : llvm::enumerate(lb.loadWords(
                    lb.offset(there, int64_t(i / 4) * stride), 4, lb.f32())))

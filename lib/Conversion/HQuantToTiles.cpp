@@ -352,9 +352,9 @@ void TileProgram::createFunction(StringRef name) {
                     builder.getUnitAttr());
   function.setKnownBlockSizeAttr(
       builder.getDenseI32ArrayAttr({config.numThreads(), 1, 1}));
-  if (config.cluster)
-    function.setKnownClusterSizeAttr(
-        builder.getDenseI32ArrayAttr({1, 1, config.splitK}));
+  if (config.cluster || config.multicast != Multicast::None)
+    function.setKnownClusterSizeAttr(builder.getDenseI32ArrayAttr(
+        {config.clusterN(), config.clusterM(), config.clusterK()}));
   // What the resource check and the launch description need to know.
   function->setAttr("hquant.lowering_config", op.getLoweringConfigAttr());
 
@@ -422,13 +422,17 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
                        Value dest, int64_t cellBytes, int64_t rows,
                        int64_t columns, int64_t granule, bool swizzle) {
   Value map;
-  if (usesTensorMaps() && swizzle)
+  int64_t blocks = 1;
+  if (usesTensorMaps() && swizzle) {
     map = arg(source == ArgX ? ArgActivationMap : ArgWeightMap);
+    blocks = source == ArgX ? config.blocksOfActivations()
+                            : config.blocksOfWeights();
+  }
   CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
                      columnBound, stride, dest, /*stage=*/Value(),
                      /*ring=*/Value(), map, cellBytes, rows, columns, granule,
                      config.numThreads(),
-                     /*first_thread=*/0, swizzle, /*async=*/false,
+                     /*first_thread=*/0, blocks, swizzle, /*async=*/false,
                      /*independent=*/source != ArgX &&
                          source != ArgActivationScales);
 }

@@ -34,6 +34,18 @@ llvm::StringRef humming::stringify(ScalePlacement placement) {
   return "unknown";
 }
 
+llvm::StringRef humming::stringify(Multicast multicast) {
+  switch (multicast) {
+  case Multicast::None:
+    return "none";
+  case Multicast::Activations:
+    return "activations";
+  case Multicast::Weights:
+    return "weights";
+  }
+  return "unknown";
+}
+
 //===----------------------------------------------------------------------===//
 // MatmulProblem
 //===----------------------------------------------------------------------===//
@@ -168,7 +180,8 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
          scale == o.scale && splitK == o.splitK && early == o.early &&
-         persistent == o.persistent && cluster == o.cluster;
+         persistent == o.persistent && cluster == o.cluster &&
+         multicast == o.multicast;
 }
 
 std::string KernelConfig::str() const {
@@ -184,6 +197,8 @@ std::string KernelConfig::str() const {
     os << ",persistent=" << persistent;
   if (cluster)
     os << ",cluster=" << cluster;
+  if (multicast != Multicast::None)
+    os << ",multicast=" << stringify(multicast);
   return text;
 }
 
@@ -294,10 +309,16 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.cluster = value == "1";
+    } else if (key == "multicast") {
+      takes = "none, activations or weights";
+      ok = parseEnum<Multicast>(
+          value, {Multicast::None, Multicast::Activations, Multicast::Weights},
+          config.multicast);
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, early, persistent, cluster, got '" +
+          "stages, copy, scale, split_k, early, persistent, cluster, "
+          "multicast, got '" +
           key + "'");
     }
     if (!ok)

@@ -73,6 +73,9 @@
 //   L22 cluster=1 only on chips with clusters and with 2 to 8 splits
 //   L23 copy=tensor only with mma=wgmma, and at most 32 groups of scales a
 //       stage (a thread of the producer warp for each)
+//   L24 multicast only with copy=tensor and persistent=0, of a tile whose
+//       halves are whole boxes (16 rows), weights only where they are plain,
+//       and at most 8 blocks a cluster
 //
 //===----------------------------------------------------------------------===//
 
@@ -538,6 +541,29 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         "with copy=tensor",
                         "mma=" + stringify(c.mma).str() + " and " +
                             str(groups));
+          }))
+    return false;
+  // A box is of 8 rows or a multiple.
+  int32_t sharedRows =
+      c.multicast == Multicast::Activations ? c.blockM : c.blockN;
+  if (!verdict.require(
+          24,
+          c.multicast == Multicast::None ||
+              (c.copy == CopyKind::Tensor && c.persistent == 0 &&
+               sharedRows % 16 == 0 &&
+               (c.multicast != Multicast::Weights ||
+                problem.weightLayout == WeightLayout::Plain) &&
+               c.blocksOfMulticast() * c.clusterK() <= 8),
+          [&] {
+            return Text(
+                "multicast=none, or copy=tensor, persistent=0, a "
+                "shared tile of a multiple of 16 rows, plain weights "
+                "where they are shared, and at most 8 blocks a cluster",
+                "multicast=" + stringify(c.multicast).str() +
+                    " with copy=" + stringify(c.copy).str() + ", persistent=" +
+                    str(c.persistent) + ", " + str(sharedRows) + " rows, " +
+                    stringify(problem.weightLayout).str() + " weights and " +
+                    str(c.blocksOfMulticast() * c.clusterK()) + " blocks");
           }))
     return false;
   if (c.mma != MmaKind::Wgmma)

@@ -106,6 +106,8 @@ private:
   Value constant(int64_t v) {
     return arith::ConstantIntOp::create(b, loc, v, 32);
   }
+  /// Blocks that copy together.
+  int64_t blocks() const { return config.blocksOfMulticast(); }
   /// The stage and the phase after `stage` and `phase`.
   std::pair<Value, Value> next(Value stage, Value phase);
 
@@ -126,6 +128,7 @@ private:
   WarpgroupWaitOp findOverlap();
   void overlapTrips(WarpgroupWaitOp wait, Value previous);
   void takeTurns();
+  void outlivePeer();
 
   CopyLoop parts;
   KernelConfig config;
@@ -227,7 +230,7 @@ std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
     RingCommitOp::create(b, loc, ring, s, config.numThreads());
   };
   auto fill = [&](Value trip, Value stage, Value phase) {
-    RingAcquireOp::create(b, loc, ring, stage, phase);
+    RingAcquireOp::create(b, loc, ring, stage, phase, blocks());
     copyTrip(trip, stage, all);
     commit(stage);
   };
@@ -388,7 +391,7 @@ void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
                                         parts.loop.getInductionVar(),
                                         parts.loop.getLowerBound());
   scf::IfOp::create(b, loc, isLater, [&](OpBuilder &builder, Location) {
-    RingReleaseOp::create(builder, loc, ring, previous);
+    RingReleaseOp::create(builder, loc, ring, previous, blocks());
     scf::YieldOp::create(builder, loc);
   });
   auto yield = cast<scf::YieldOp>(body->getTerminator());
@@ -410,7 +413,7 @@ void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
                                     parts.loop.getUpperBound());
   Value lastStage = parts.loop.getResults().back();
   scf::IfOp::create(b, loc, any, [&](OpBuilder &builder, Location) {
-    RingReleaseOp::create(builder, loc, ring, lastStage);
+    RingReleaseOp::create(builder, loc, ring, lastStage, blocks());
     scf::YieldOp::create(builder, loc);
   });
 }
@@ -441,6 +444,18 @@ void WarpSpecializer::takeTurns() {
   EndTurnsOp::create(b, loc);
 }
 
+/// The other block of a multicast releases stages to this one's barriers: its
+/// memory must not end before that. A sum over the cluster's blocks waits for
+/// the same.
+void WarpSpecializer::outlivePeer() {
+  if (blocks() == 1 || config.cluster)
+    return;
+  b.setInsertionPointAfter(parts.loop);
+  NVVM::ClusterArriveOp::create(b, loc, UnitAttr());
+  b.setInsertionPoint(parts.loop->getBlock()->getTerminator());
+  NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
+}
+
 void WarpSpecializer::createConsumer() {
   b.setInsertionPoint(parts.tiles ? parts.tiles : parts.loop);
   if (parts.wait)
@@ -467,7 +482,7 @@ void WarpSpecializer::createConsumer() {
   Operation *yield = body->getTerminator();
   b.setInsertionPoint(yield);
   if (!overlap)
-    RingReleaseOp::create(b, loc, ring, stage);
+    RingReleaseOp::create(b, loc, ring, stage, blocks());
   auto [nextStage, nextPhase] = next(stage, phase);
   yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
   if (overlap)
@@ -485,6 +500,7 @@ void WarpSpecializer::createConsumer() {
     overlapTrips(overlap, counted[2]);
   else
     takeTurns();
+  outlivePeer();
   if (rotates)
     rotate(stage, phase, firstStage, firstPhase);
   if (parts.tiles) {
@@ -507,7 +523,8 @@ void WarpSpecializer::run() {
                      : parts.tiles ? parts.tiles.getOperation()
                                    : parts.loop;
   b.setInsertionPoint(begin);
-  RingInitOp::create(b, loc, ring, config.producerThreads(), consumers / 32);
+  RingInitOp::create(b, loc, ring, config.producerThreads(), consumers / 32,
+                     blocks());
   Value thread = arith::IndexCastOp::create(
       b, loc, b.getI32Type(),
       gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));

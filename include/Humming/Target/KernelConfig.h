@@ -99,6 +99,17 @@ enum class ScalePlacement : uint8_t {
 
 llvm::StringRef stringify(ScalePlacement placement);
 
+/// Which tile the two blocks of a cluster share: each copies half of it into
+/// the shared memory of both (multicast), so that it crosses the wires from L2
+/// once.
+enum class Multicast : uint8_t {
+  None,
+  Activations, ///< blocks of neighbouring features
+  Weights,     ///< blocks of neighbouring tokens
+};
+
+llvm::StringRef stringify(Multicast multicast);
+
 /// The lowering of one kernel. Printed as
 /// `mma=m16n8k16,block=64x16x256,warp=16x16,warps_k=2,stages=4,copy=cp.async,scale=accumulator,split_k=1`.
 struct KernelConfig {
@@ -124,6 +135,8 @@ struct KernelConfig {
   /// each other's shared memory, without a workspace. Printed where set:
   /// `,cluster=1`.
   int32_t cluster = 0;
+  /// Printed where set: `,multicast=activations`.
+  Multicast multicast = Multicast::None;
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }
@@ -135,6 +148,16 @@ struct KernelConfig {
   int32_t producerThreads() const {
     return copy == CopyKind::Bulk ? 128 : copy == CopyKind::Tensor ? 32 : 0;
   }
+  /// Blocks of a cluster along features, tokens and K.
+  int32_t clusterN() const {
+    return multicast == Multicast::Activations ? 2 : 1;
+  }
+  int32_t clusterM() const { return multicast == Multicast::Weights ? 2 : 1; }
+  int32_t clusterK() const { return cluster ? splitK : 1; }
+  /// Blocks that copy the tile of activations, or of weights, together.
+  int32_t blocksOfActivations() const { return clusterN(); }
+  int32_t blocksOfWeights() const { return clusterM(); }
+  int32_t blocksOfMulticast() const { return clusterN() * clusterM(); }
   int32_t blockThreads() const { return numThreads() + producerThreads(); }
 
   bool operator==(const KernelConfig &o) const;

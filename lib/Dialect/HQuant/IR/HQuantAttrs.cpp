@@ -56,7 +56,8 @@ llvm::hash_code humming::hash_value(const KernelConfig &config) {
   return llvm::hash_combine(
       config.mma, config.blockN, config.blockM, config.blockK, config.warpN,
       config.warpM, config.warpsK, config.stages, config.copy, config.scale,
-      config.splitK, config.early, config.persistent, config.cluster);
+      config.splitK, config.early, config.persistent, config.cluster,
+      config.multicast);
 }
 
 llvm::hash_code humming::hash_value(const QuantizeConfig &config) {
