@@ -287,6 +287,42 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
   }
 };
 
+/// One 4-byte value a token for this lane's columns, two a tile, from
+/// `pointer`[`first`] on. Tokens from `bound` on read the last value: their
+/// results are never stored.
+///
+/// Of many tokens a warp loads each value once, a lane apiece, and passes it to
+/// the lanes that need it. A load for each would come between the stores of the
+/// results, which it may not pass: measured on an H200, W8A8 at 8192 x 8192 and
+/// M = 1024 spent 14 % of its time waiting for them.
+SmallVector<Value> loadOfTokens(LoweringBuilder &lb, Value pointer, Value first,
+                                Value bound, int64_t tiles, Type element) {
+  Value last = lb.add(bound, -1);
+  auto loadAt = [&](Value index) {
+    Value at = lb.umin(index, last);
+    return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
+  };
+  Value lane = lb.laneId(), column = lb.shl(lb.and_(lane, 3), 1);
+  SmallVector<Value> result;
+  if (tiles < 4) {
+    for (int64_t t = 0; t < tiles; ++t)
+      for (int64_t i = 0; i < 2; ++i)
+        result.push_back(loadAt(lb.add(lb.add(first, column), 8 * t + i)));
+    return result;
+  }
+  SmallVector<Value> held; // token 32 i + lane
+  for (int64_t i = 0; i < (tiles + 3) / 4; ++i)
+    held.push_back(loadAt(lb.add(lb.add(first, lane), 32 * i)));
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < 8; ++i)
+    lanes.push_back(lb.add(column, 8 * (i / 2) + i % 2));
+  for (int64_t i = 0; i < 2 * tiles; ++i)
+    result.push_back(NVVM::ShflOp::create(lb.b, lb.loc, element, lb.c(-1),
+                                          held[i / 8], lanes[i % 8], lb.c(31),
+                                          NVVM::ShflKind::idx, UnitAttr()));
+  return result;
+}
+
 struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -316,10 +352,8 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
           scales.push_back(scaleAt(
               lb.add(first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
     } else {
-      Value first = lb.add(index, lb.shl(lb.and_(lane, 3), 1));
-      for (int64_t t = 0; t < tiles; ++t)
-        for (int64_t column = 0; column < 2; ++column)
-          scales.push_back(scaleAt(lb.add(first, 8 * t + column)));
+      scales = loadOfTokens(lb, pointer, index, adaptor.getBound().front(),
+                            tiles, lb.f32());
     }
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
@@ -355,14 +389,13 @@ struct LowerSubtractOffsets : OpConversionPattern<SubtractOffsetsOp> {
     };
     bool perTensor = op.getPer() == "tensor";
     SmallVector<Value> offsets; // -z, by column and tile
-    Value firstToken =
-        lb.add(adaptor.getToken().front(), lb.shl(lb.and_(lane, 3), 1));
-    for (int64_t i = 0; i < (perTensor ? 1 : 2 * tiles); ++i) {
-      Value zero = perTensor
-                       ? lb.load(lb.i32(), adaptor.getZeroPoints().front(), 4)
-                       : loadAt(adaptor.getZeroPoints().front(),
-                                lb.add(firstToken, 8 * (i / 2) + i % 2),
-                                adaptor.getTokenBound().front(), lb.i32());
+    Value zeroPoints = adaptor.getZeroPoints().front();
+    SmallVector<Value> zeros =
+        perTensor
+            ? SmallVector<Value>{lb.load(lb.i32(), zeroPoints, 4)}
+            : loadOfTokens(lb, zeroPoints, adaptor.getToken().front(),
+                           adaptor.getTokenBound().front(), tiles, lb.i32());
+    for (Value zero : zeros) {
       offsets.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
                                                lb.sub(lb.c(0), zero)));
     }
@@ -490,7 +523,9 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 
   /// Every warp rounds and stores its own part. An 8x8 block of features by
   /// tokens, a pair of tokens a lane, is transposed to a pair of features a
-  /// lane (movmatrix): four lanes write 16 bytes of a token's row.
+  /// lane (movmatrix): four lanes write 16 bytes of a token's row, or with
+  /// results that come in eights of bytes the 32 bytes of two such blocks, a
+  /// sector of L2.
   static void writeDirect(LoweringBuilder &lb, StoreTileOp op,
                           OneToNOpAdaptor adaptor) {
     auto type = cast<VectorType>(op.getAccumulators().getType());
@@ -498,6 +533,7 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                        ? Type(lb.b.getF16Type())
                        : Type(lb.b.getBF16Type());
     ValueRange values = adaptor.getAccumulators();
+    const bool quads = op.getGranule() >= 8;
     auto transposed = [&](size_t at) {
       Value pair = lb.pack(
           {LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at]),
@@ -517,9 +553,16 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
       Value row =
           lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
                  lb.lshr(lane, 2));
+      // Pairs 0 to 3 of the unit's low 8 features, then of its high 8; or
+      // quads: lanes 0 and 2 of the low ones, 1 and 3 of the high ones.
+      Value pair = lb.and_(lane, 3);
+      Value isOdd = lb.eq(lb.and_(lane, 1), lb.c(1));
+      Value within = quads ? lb.add(lb.shl(lb.and_(pair, 1), 3),
+                                    lb.shl(lb.and_(pair, 2), 1))
+                           : lb.shl(pair, 1);
       Value column = lb.add(
           lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
-          lb.shl(lb.and_(lane, 3), 1));
+          within);
       Value stride = lb.zext64(adaptor.getStride().front());
       Value base = lb.offset(
           adaptor.getDest().front(),
@@ -538,9 +581,17 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
           Value low = transposed(next), high = transposed(next + 2);
           Value inRow =
               lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
-          lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
-          lb.when(lb.and_(inRow, inHigh),
-                  [&] { lb.store(high, lb.offset(line, 16), 4); });
+          if (quads) {
+            // Even lanes give their high pair for the neighbour's low one.
+            Value other = lb.exchange(lb.select(isOdd, low, high), 1);
+            Value quad = lb.pack(
+                {lb.select(isOdd, other, low), lb.select(isOdd, high, other)});
+            lb.when(lb.and_(inRow, inLow), [&] { lb.store(quad, line, 8); });
+          } else {
+            lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
+            lb.when(lb.and_(inRow, inHigh),
+                    [&] { lb.store(high, lb.offset(line, 16), 4); });
+          }
           line = lb.offset(line, eightRows);
         }
       }

@@ -179,6 +179,12 @@ struct LoweringBuilder {
 
   Value threadId() { return mlir::NVVM::ThreadIdXOp::create(b, loc, i32()); }
   Value laneId() { return and_(threadId(), 31); }
+  /// `value`, an i32, of the lane whose number differs in the bits of `mask`.
+  Value exchange(Value value, int64_t mask) {
+    return mlir::NVVM::ShflOp::create(b, loc, i32(), c(-1), value, c(mask),
+                                      c(31), mlir::NVVM::ShflKind::bfly,
+                                      mlir::UnitAttr());
+  }
   /// Rank of this block in its cluster.
   Value blockOfCluster() {
     return mlir::NVVM::ClusterId::create(b, loc, i32());
