@@ -126,7 +126,7 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::Wgmma);
     break;
   }
-  if (config.producerThreads() > 0) {
+  if (config.usesRing()) {
     features.push_back(config.copy == CopyKind::Tensor ? PtxFeature::TensorCopy
                                                        : PtxFeature::BulkCopy);
     features.push_back(PtxFeature::MbarrierTryWait);

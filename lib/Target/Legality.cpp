@@ -76,6 +76,9 @@
 //   L24 multicast only with copy=tensor and persistent=0, of a tile whose
 //       halves are whole boxes (16 rows), weights only where they are plain,
 //       and at most 8 blocks a cluster
+//   L25 producers=0 only with copy=tensor, at least 4 stages and persistent=0:
+//       a warp that copies and multiplies fills a stage two trips after its
+//       use, when all others have left it too
 //
 //===----------------------------------------------------------------------===//
 
@@ -442,9 +445,10 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   int32_t accumulators =
       (c.warpN / 16) * (c.warpM / 8) * 4 * (hasPartialSums(problem, c) ? 2 : 1);
-  if (!verdict.require(14, accumulators <= 128, [&] {
-        return Text("at most 128 accumulator registers a thread (a smaller "
-                    "warp tile)",
+  int32_t mostAccumulators = c.producers ? 128 : 192;
+  if (!verdict.require(14, accumulators <= mostAccumulators, [&] {
+        return Text("at most " + str(mostAccumulators) +
+                        " accumulator registers a thread (a smaller warp tile)",
                     str(accumulators));
       }))
     return false;
@@ -459,7 +463,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   // Registers are handed out eight at a time.
   int64_t blockRegisters = (registers + 7) / 8 * 8 * threads;
   int64_t mostRegisters = 255;
-  if (c.producerThreads() > 0) {
+  if (c.usesRing()) {
     // All threads of a block get as many. (setmaxnreg would share them out, but
     // nvJitLink 13.0 ignores it.) The estimate for wgmma is 12 too high
     // (AssembleChoicesTest: 178 for 166, with partial sums 178 for 161).
@@ -498,7 +502,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   int32_t pieceBytes = problem.kDivisor * problem.activation.bits / 8;
-  if (!verdict.require(20, c.producerThreads() == 0 || pieceBytes >= 16, [&] {
+  if (!verdict.require(20, !c.usesRing() || pieceBytes >= 16, [&] {
         return Text("copy=cp.async for K in pieces of less than 16 bytes of "
                     "activations",
                     "copy=" + stringify(c.copy).str() + " and pieces of " +
@@ -535,12 +539,24 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   if (!verdict.require(
           23,
           c.copy != CopyKind::Tensor ||
-              (c.mma == MmaKind::Wgmma && groups <= c.producerThreads()),
+              (c.mma == MmaKind::Wgmma && groups <= c.copyThreads()),
           [&] {
             return Text("mma=wgmma and at most 32 groups of scales a stage "
                         "with copy=tensor",
                         "mma=" + stringify(c.mma).str() + " and " +
                             str(groups));
+          }))
+    return false;
+  if (!verdict.require(
+          25,
+          c.producers != 0 || (c.copy == CopyKind::Tensor && c.stages >= 4 &&
+                               c.persistent == 0),
+          [&] {
+            return Text("producers=1, or copy=tensor, at least 4 stages and "
+                        "persistent=0",
+                        "producers=0 with copy=" + stringify(c.copy).str() +
+                            ", " + str(c.stages) +
+                            " stages and persistent=" + str(c.persistent));
           }))
     return false;
   // A box is of 8 rows or a multiple.

@@ -135,6 +135,10 @@ struct KernelConfig {
   /// each other's shared memory, without a workspace. Printed where set:
   /// `,cluster=1`.
   int32_t cluster = 0;
+  /// 0: with copy=tensor no warp only copies, the first that multiplies does it
+  /// as well, and the registers of a block are for those that multiply. Printed
+  /// where 0: `,producers=0`.
+  int32_t producers = 1;
   /// Printed where set: `,multicast=activations`.
   Multicast multicast = Multicast::None;
 
@@ -143,11 +147,18 @@ struct KernelConfig {
   int32_t numWarps() const { return warpsN() * warpsM() * warpsK; }
   /// Threads that multiply.
   int32_t numThreads() const { return numWarps() * 32; }
-  /// Threads that only copy, after the others in the block: a warpgroup with
-  /// copy=bulk, a warp with copy=tensor.
-  int32_t producerThreads() const {
+  /// Whether copies run ahead through a ring of barriers.
+  bool usesRing() const {
+    return copy == CopyKind::Bulk || copy == CopyKind::Tensor;
+  }
+  /// Threads that copy into the ring: a warpgroup with copy=bulk, a warp with
+  /// copy=tensor. They come after the others in the block, or are its first.
+  int32_t copyThreads() const {
     return copy == CopyKind::Bulk ? 128 : copy == CopyKind::Tensor ? 32 : 0;
   }
+  int32_t firstCopyThread() const { return producers ? numThreads() : 0; }
+  /// Threads that only copy.
+  int32_t producerThreads() const { return producers ? copyThreads() : 0; }
   /// Blocks of a cluster along features, tokens and K.
   int32_t clusterN() const {
     return multicast == Multicast::Activations ? 2 : 1;
