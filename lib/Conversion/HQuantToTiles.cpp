@@ -49,6 +49,8 @@ namespace {
 constexpr int32_t kStrip = 64; // rows of a strip
 constexpr int32_t kSlab = 64;  // K of a slab
 constexpr int32_t kUnit = 16;  // rows of a unit
+/// Packed words of a slab that are loaded a slab ahead, at most: registers.
+constexpr int64_t kMostWordsAhead = 8;
 
 /// Arguments of every dense kernel, in order.
 enum KernelArgument {
@@ -533,19 +535,22 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
     zero = partial =
         arith::ConstantOp::create(builder, loc, builder.getZeroAttr(sumType));
 
-  for (int64_t j = 0; j < slabsOfWarp(); ++j) {
+  // What a slab's weights become operands from.
+  struct Slab {
+    Value packed, scales, zeroPoints;
+  };
+  auto loadSlab = [&](int64_t j, const Slab &before) {
     Value slab = ib.add(warpSlab, j);
-    Value packed;
+    Slab result;
     if (!plain())
-      packed = LoadWeightsOp::create(
+      result.packed = LoadWeightsOp::create(
           builder, loc, words({units(), quant().weight.bits}), weightTile,
           Value(), warpUnit, slab, slabs(), unitStride());
-    Value b;
-    if (!usesWarpgroups())
-      b = LoadActivationsOp::create(
-          builder, loc, words({tokenTiles(), steps, 2}), activationTile,
-          Value(), warpToken, slab, config.blockM);
-
+    if (before.packed && groupsOfStage() == 1) {
+      result.scales = before.scales;
+      result.zeroPoints = before.zeroPoints;
+      return result;
+    }
     Value firstGroup = slabsFirstGroup(trip, slab);
     auto loadScales = [&](Value tile, int64_t bits) -> Value {
       int64_t wordsOfSlab = groupsOfSlab() * (bits == 32 ? 2 : 1);
@@ -553,11 +558,33 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
                                   tile, Value(), warpUnit, firstGroup, strips(),
                                   bits, unitStride());
     };
-    Value scales, zeroPoints;
     if (grouped())
-      scales = loadScales(scaleTile, quant().scale.bits);
+      result.scales = loadScales(scaleTile, quant().scale.bits);
     if (hasZeroPoints())
-      zeroPoints = loadScales(zeroPointTile, zeroPointBits());
+      result.zeroPoints = loadScales(zeroPointTile, zeroPointBits());
+    return result;
+  };
+  // With wgmma what the next slab needs is on its way while one is multiplied:
+  // by itself no load moves over a wait.
+  bool loadsAhead = !plain() && usesWarpgroups() &&
+                    units() * quant().weight.bits <= kMostWordsAhead;
+  Slab next;
+  if (loadsAhead)
+    next = loadSlab(0, Slab());
+  for (int64_t j = 0; j < slabsOfWarp(); ++j) {
+    Value slab = ib.add(warpSlab, j);
+    Slab loaded = next;
+    if (!loadsAhead)
+      loaded = loadSlab(j, Slab());
+    else if (j + 1 < slabsOfWarp())
+      next = loadSlab(j + 1, loaded);
+    Value packed = loaded.packed, scales = loaded.scales,
+          zeroPoints = loaded.zeroPoints;
+    Value b;
+    if (!usesWarpgroups())
+      b = LoadActivationsOp::create(
+          builder, loc, words({tokenTiles(), steps, 2}), activationTile,
+          Value(), warpToken, slab, config.blockM);
 
     Value step; // what the last of several parts had dequantized
     int64_t stepAt = -1;
