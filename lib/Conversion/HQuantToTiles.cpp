@@ -138,6 +138,7 @@ public:
 
 private:
   void createFunction(StringRef name);
+  std::pair<Value, Value> createTilePosition();
   void createCoordinates();
   void createTiles();
   Value createLoop();
@@ -374,6 +375,38 @@ void TileProgram::createFunction(StringRef name) {
   builder.setInsertionPointToStart(&function.getBody().front());
 }
 
+/// The block's tile along features and tokens. Blocks start in the order of
+/// their numbers, features first. With panels, cluster c of the grid takes tile
+/// c % w of row c / w of a panel w wide, w less in the last one:
+///
+///   w = 2:  0 1 | 6 7 | 12
+///           2 3 | 8 9 | 13
+///           4 5 | 10 11 | 14
+std::pair<Value, Value> TileProgram::createTilePosition() {
+  Value x = blockIndex(gpu::Dimension::x), y = blockIndex(gpu::Dimension::y);
+  if (config.panel == 0)
+    return {x, y};
+  auto binary = [&](auto op, Value a, Value b) -> Value {
+    return decltype(op)::create(builder, loc, a, b);
+  };
+  int32_t clusterN = config.clusterN(), clusterM = config.clusterM();
+  Value columns = ib.div(gridSize(gpu::Dimension::x), clusterN);
+  Value rows = ib.div(gridSize(gpu::Dimension::y), clusterM);
+  Value cluster = ib.add(ib.div(x, clusterN),
+                         binary(arith::MulIOp(), ib.div(y, clusterM), columns));
+  int32_t width = config.panel / clusterN;
+  Value clustersOfPanel = ib.mul(rows, width);
+  Value panel = binary(arith::DivUIOp(), cluster, clustersOfPanel);
+  Value within = binary(arith::RemUIOp(), cluster, clustersOfPanel);
+  Value firstColumn = ib.mul(panel, width);
+  Value widthHere = ib.min(ib.constant(width), ib.sub(columns, firstColumn));
+  Value column =
+      ib.add(firstColumn, binary(arith::RemUIOp(), within, widthHere));
+  Value row = binary(arith::DivUIOp(), within, widthHere);
+  return {ib.add(ib.mul(column, clusterN), ib.rem(x, clusterN)),
+          ib.add(ib.mul(row, clusterM), ib.rem(y, clusterM))};
+}
+
 void TileProgram::createCoordinates() {
   Type i32 = builder.getI32Type();
   Value thread = arith::IndexCastOp::create(
@@ -391,8 +424,9 @@ void TileProgram::createCoordinates() {
                  : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
 
   if (!config.persistent) {
-    firstStrip = ib.mul(blockIndex(gpu::Dimension::x), strips());
-    firstToken = ib.mul(blockIndex(gpu::Dimension::y), config.blockM);
+    auto [column, row] = createTilePosition();
+    firstStrip = ib.mul(column, strips());
+    firstToken = ib.mul(row, config.blockM);
   }
   numStrips = ib.ceilDiv(arg(ArgN), kStrip);
   numSlabs = ib.ceilDiv(arg(ArgK), kSlab);

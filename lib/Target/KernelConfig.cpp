@@ -181,7 +181,8 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
          scale == o.scale && splitK == o.splitK && early == o.early &&
          persistent == o.persistent && cluster == o.cluster &&
-         multicast == o.multicast && producers == o.producers;
+         multicast == o.multicast && producers == o.producers &&
+         panel == o.panel;
 }
 
 std::string KernelConfig::str() const {
@@ -197,6 +198,8 @@ std::string KernelConfig::str() const {
     os << ",persistent=" << persistent;
   if (cluster)
     os << ",cluster=" << cluster;
+  if (panel)
+    os << ",panel=" << panel;
   if (!producers)
     os << ",producers=" << producers;
   if (multicast != Multicast::None)
@@ -311,6 +314,12 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.cluster = value == "1";
+    } else if (key == "panel") {
+      takes = "an integer from 0 to 65536";
+      if (value == "0")
+        config.panel = 0;
+      else
+        parseInto({&config.panel});
     } else if (key == "producers") {
       takes = "0 or 1";
       ok = value == "0" || value == "1";
@@ -324,7 +333,7 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
           "stages, copy, scale, split_k, early, persistent, cluster, "
-          "producers, multicast, got '" +
+          "panel, producers, multicast, got '" +
           key + "'");
     }
     if (!ok)

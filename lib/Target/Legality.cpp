@@ -79,6 +79,7 @@
 //   L25 producers=0 only with copy=tensor, at least 4 stages and persistent=0:
 //       a warp that copies and multiplies fills a stage two trips after its
 //       use, when all others have left it too
+//   L26 panel only with split_k=1 and persistent=0, and whole clusters wide
 //
 //===----------------------------------------------------------------------===//
 
@@ -545,6 +546,18 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                         "with copy=tensor",
                         "mma=" + stringify(c.mma).str() + " and " +
                             str(groups));
+          }))
+    return false;
+  if (!verdict.require(
+          26,
+          c.panel == 0 || (c.panel > 0 && c.panel % c.clusterN() == 0 &&
+                           c.splitK == 1 && c.persistent == 0),
+          [&] {
+            return Text("panel=0, or whole clusters of features with "
+                        "split_k=1 and persistent=0",
+                        "panel=" + str(c.panel) + " with clusters of " +
+                            str(c.clusterN()) + ", split_k=" + str(c.splitK) +
+                            " and persistent=" + str(c.persistent));
           }))
     return false;
   if (!verdict.require(

@@ -135,6 +135,11 @@ struct KernelConfig {
   /// each other's shared memory, without a workspace. Printed where set:
   /// `,cluster=1`.
   int32_t cluster = 0;
+  /// Tiles of features that a panel is wide: blocks that run at one time take
+  /// the tiles of one panel, all of its tokens, before those of the next, so
+  /// that L2 holds what they share. 0: one panel. Printed where set:
+  /// `,panel=16`.
+  int32_t panel = 0;
   /// 0: with copy=tensor no warp only copies, the first that multiplies does it
   /// as well, and the registers of a block are for those that multiply. Printed
   /// where 0: `,producers=0`.
