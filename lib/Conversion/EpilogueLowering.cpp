@@ -8,8 +8,9 @@
 //
 // Accumulator (u, t, v) of a lane with g = lane / 4, i = lane % 4 is the result
 // for feature 16 u + g + 8 (v / 2) and token 8 t + 2 i + v % 2 of the warp's
-// part. All sums across warps and blocks are f32, in the order of the warp or
-// split index.
+// part; where an op says token_rows, for token 16 u + g + 8 (v / 2) and feature
+// 8 t + 2 i + v % 2. All sums across warps and blocks are f32, in the order of
+// the warp or split index.
 //
 //===----------------------------------------------------------------------===//
 
@@ -232,6 +233,10 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     auto type = cast<VectorType>(op.getAccumulators().getType());
     int64_t units = type.getDimSize(0);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
+    if (op.getTokenRows()) {
+      rewriter.replaceOpWithMultiple(op, {scaleColumns(lb, op, adaptor)});
+      return success();
+    }
     Value feature = adaptor.getFeature().front();
     // Packed scales are padded to whole strips, so a warp that begins inside
     // the matrix may read all of its rows.
@@ -285,6 +290,53 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
+
+  /// The scale of feature 16 u + 8 h + g of a strip stands at 8 g + 2 u + h: of
+  /// tile t = 2 u + h and column g at 8 g + t. A lane's columns 2 i and 2 i + 1
+  /// of a strip's 8 tiles are 16 scales side by side.
+  static SmallVector<Value> scaleColumns(LoweringBuilder &lb, ScaleRowsOp op,
+                                         OneToNOpAdaptor adaptor) {
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    NumberFormat format = op.getFormat().getFormat();
+    int64_t bytes = format.bits / 8, wordsOfStrip = 16 * bytes / 4;
+    Value feature = adaptor.getFeature().front();
+    Value element = lb.add(feature, lb.shl(lb.and_(lb.laneId(), 3), 4));
+    Value pointer = lb.offset(adaptor.getScales().front(),
+                              lb.zext64(lb.mul(element, bytes)));
+    SmallVector<Value> result(adaptor.getAccumulators());
+    for (int64_t strip = 0; strip < tiles / 8; ++strip) {
+      Value inside =
+          lb.ult(lb.add(feature, 64 * strip), adaptor.getBound().front());
+      SmallVector<Value> words =
+          lb.choose(inside, SmallVector<Value>(wordsOfStrip, lb.c(0)), [&] {
+            SmallVector<Value> loaded;
+            for (int64_t at = 0; at < wordsOfStrip; at += 4)
+              loaded.append(
+                  lb.loadWords(lb.offset(pointer, 64 * bytes * strip + 4 * at),
+                               4, lb.i32()));
+            return loaded;
+          });
+      SmallVector<Value> scales;
+      for (int64_t i = 0; i < 16; i += 2) {
+        SmallVector<Value> pair;
+        if (bytes == 4)
+          pair = {words[i], words[i + 1]};
+        else
+          pair = {lb.lshr(words[i * bytes / 4], i * bytes % 4 * 8)};
+        auto [first, second] = unpackScales(lb, pair, format, op.getExponent());
+        scales.append({first, second});
+      }
+      for (int64_t u = 0; u < units; ++u)
+        for (int64_t t = 0; t < 8; ++t)
+          for (int64_t v = 0; v < 4; ++v) {
+            Value &sum = result[(u * tiles + 8 * strip + t) * 4 + v];
+            sum = LLVM::FMulOp::create(lb.b, lb.loc, sum,
+                                       scales[8 * (v % 2) + t]);
+          }
+    }
+    return result;
+  }
 };
 
 struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
@@ -306,10 +358,11 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
     };
     Value index = adaptor.getIndex().front(), lane = lb.laneId();
     // By row half and unit, or by column and tile.
+    bool ofRows = op.getPer() == (op.getTokenRows() ? "token" : "feature");
     SmallVector<Value> scales;
     if (op.getPer() == "tensor") {
       scales.push_back(lb.load(lb.f32(), pointer, 4));
-    } else if (op.getPer() == "feature") {
+    } else if (ofRows) {
       Value first = lb.add(index, lb.lshr(lane, 2));
       for (int64_t u = 0; u < units; ++u)
         for (int64_t half = 0; half < 2; ++half)
@@ -325,9 +378,9 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
         for (int64_t v = 0; v < 4; ++v) {
-          Value scale = op.getPer() == "tensor"    ? scales[0]
-                        : op.getPer() == "feature" ? scales[2 * u + v / 2]
-                                                   : scales[2 * t + v % 2];
+          Value scale = op.getPer() == "tensor" ? scales[0]
+                        : ofRows                ? scales[2 * u + v / 2]
+                                                : scales[2 * t + v % 2];
           result.push_back(LLVM::FMulOp::create(
               rewriter, op.getLoc(),
               adaptor.getAccumulators()[(u * tiles + t) * 4 + v], scale));
@@ -353,36 +406,51 @@ struct LowerSubtractOffsets : OpConversionPattern<SubtractOffsetsOp> {
       Value at = lb.umin(index, lb.add(bound, -1));
       return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
     };
-    bool perTensor = op.getPer() == "tensor";
-    SmallVector<Value> offsets; // -z, by column and tile
-    Value firstToken =
-        lb.add(adaptor.getToken().front(), lb.shl(lb.and_(lane, 3), 1));
-    for (int64_t i = 0; i < (perTensor ? 1 : 2 * tiles); ++i) {
+    // By row half and unit, or by column and tile; -z and the sums are one of
+    // the two each.
+    auto rowAt = [&](Value first, int64_t i) {
+      return lb.add(lb.add(first, lb.lshr(lane, 2)),
+                    16 * (i / 2) * int64_t(op.getUnitStride()) + 8 * (i % 2));
+    };
+    auto columnAt = [&](Value first, int64_t i) {
+      return lb.add(lb.add(first, lb.shl(lb.and_(lane, 3), 1)),
+                    8 * (i / 2) + i % 2);
+    };
+    const bool tokenRows = op.getTokenRows();
+    const bool perTensor = op.getPer() == "tensor";
+    int64_t tokens = perTensor ? 1 : 2 * (tokenRows ? units : tiles);
+    SmallVector<Value> offsets;
+    Value firstToken = adaptor.getToken().front();
+    for (int64_t i = 0; i < tokens; ++i) {
       Value zero = perTensor
                        ? lb.load(lb.i32(), adaptor.getZeroPoints().front(), 4)
                        : loadAt(adaptor.getZeroPoints().front(),
-                                lb.add(firstToken, 8 * (i / 2) + i % 2),
+                                tokenRows ? rowAt(firstToken, i)
+                                          : columnAt(firstToken, i),
                                 adaptor.getTokenBound().front(), lb.i32());
       offsets.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
                                                lb.sub(lb.c(0), zero)));
     }
-    SmallVector<Value> sums; // by row half and unit
-    Value firstRow = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
-    for (int64_t u = 0; u < units; ++u)
-      for (int64_t half = 0; half < 2; ++half)
-        sums.push_back(loadAt(
-            adaptor.getSums().front(),
-            lb.add(firstRow, 16 * u * int64_t(op.getUnitStride()) + 8 * half),
-            adaptor.getFeatureBound().front(), lb.f32()));
+    SmallVector<Value> sums;
+    Value firstFeature = adaptor.getFeature().front();
+    for (int64_t i = 0; i < 2 * (tokenRows ? tiles : units); ++i)
+      sums.push_back(
+          loadAt(adaptor.getSums().front(),
+                 tokenRows ? columnAt(firstFeature, i) : rowAt(firstFeature, i),
+                 adaptor.getFeatureBound().front(), lb.f32()));
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
-        for (int64_t v = 0; v < 4; ++v)
+        for (int64_t v = 0; v < 4; ++v) {
+          int64_t row = 2 * u + v / 2, column = 2 * t + v % 2;
           result.push_back(LLVM::FMAOp::create(
               rewriter, op.getLoc(),
-              perTensor ? offsets[0] : offsets[2 * t + v % 2],
-              sums[2 * u + v / 2],
+              offsets[perTensor   ? 0
+                      : tokenRows ? row
+                                  : column],
+              sums[tokenRows ? column : row],
               adaptor.getAccumulators()[(u * tiles + t) * 4 + v]));
+        }
     rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
@@ -396,19 +464,31 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getAccumulators().getType());
-    int64_t units = type.getDimSize(0);
-    int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
-    // Rows past the end read the last bias: their results are never stored.
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    int64_t perUnit = tiles * type.getDimSize(2);
+    // Features past the end read the last bias: their results are never stored.
     Value last = lb.add(adaptor.getBound().front(), -1);
-    Value first = lb.add(adaptor.getFeature().front(), lb.lshr(lb.laneId(), 2));
-    auto bias = [&](int64_t row) -> Value {
-      Value at = lb.umin(lb.add(first, row), last);
+    Value inTile = op.getTokenRows() ? lb.shl(lb.and_(lb.laneId(), 3), 1)
+                                     : lb.lshr(lb.laneId(), 2);
+    Value first = lb.add(adaptor.getFeature().front(), inTile);
+    auto bias = [&](int64_t further) -> Value {
+      Value at = lb.umin(lb.add(first, further), last);
       Value bits = lb.zext(lb.load(
           lb.i16(),
           lb.offset(adaptor.getBias().front(), lb.zext64(lb.shl(at, 1))), 2));
       return unpackScales(lb, bits, op.getFormat().getFormat()).first;
     };
     SmallVector<Value> result;
+    if (op.getTokenRows()) {
+      SmallVector<Value> columns;
+      for (int64_t i = 0; i < 2 * tiles; ++i)
+        columns.push_back(bias(8 * (i / 2) + i % 2));
+      for (auto [i, sum] : llvm::enumerate(adaptor.getAccumulators()))
+        result.push_back(LLVM::FAddOp::create(
+            rewriter, op.getLoc(), sum, columns[2 * (i / 4 % tiles) + i % 2]));
+      rewriter.replaceOpWithMultiple(op, {result});
+      return success();
+    }
     for (int64_t u = 0; u < units; ++u) {
       int64_t row = 16 * u * int64_t(op.getUnitStride());
       Value low = bias(row), high = bias(row + 8);
@@ -433,7 +513,12 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
       lb.barrier();
     auto body = [&] {
       if (op.getDirect()) {
-        writeDirect(lb, op, adaptor);
+        whereHeld(lb, op, [&] {
+          if (op.getTokenRows())
+            writeRows(lb, op, adaptor);
+          else
+            writeTransposed(lb, op, adaptor);
+        });
         return;
       }
       putToScratch(lb, op, adaptor);
@@ -452,6 +537,38 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
   /// one store of a warp touches fall into different banks.
   static int64_t rowBytes(StoreTileOp op) {
     return 2 * (int64_t(op.getTileColumns()) + 8);
+  }
+
+  /// Runs `emit` by the threads that hold accumulators.
+  static void whereHeld(LoweringBuilder &lb, StoreTileOp op,
+                        function_ref<void()> emit) {
+    if (op.getLanes() == op.getThreads())
+      emit();
+    else
+      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
+  }
+
+  static Type outputType(LoweringBuilder &lb, StoreTileOp op) {
+    return op.getFormat().getFormat().isF16() ? Type(lb.b.getF16Type())
+                                              : Type(lb.b.getBF16Type());
+  }
+
+  /// Accumulators `at` and the next one, rounded, in one register.
+  static Value roundPair(LoweringBuilder &lb, ValueRange values, size_t at,
+                         Type element) {
+    Value pair = lb.pack(
+        {LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at]),
+         LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at + 1])});
+    return lb.bitcast(pair, lb.i32());
+  }
+
+  /// Address of the element of the output at this warp's row and column plus
+  /// `row` and `column`.
+  static Value destination(LoweringBuilder &lb, StoreTileOp op,
+                           OneToNOpAdaptor adaptor, Value row, Value column) {
+    Value line = lb.mul(lb.zext64(row), lb.zext64(adaptor.getStride().front()));
+    return lb.offset(adaptor.getDest().front(),
+                     lb.shl(lb.add(line, lb.zext64(column)), 1));
   }
 
   /// Rounds the accumulators and stores them transposed: token-major.
@@ -491,19 +608,14 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
   /// Every warp rounds and stores its own part. An 8x8 block of features by
   /// tokens, a pair of tokens a lane, is transposed to a pair of features a
   /// lane (movmatrix): four lanes write 16 bytes of a token's row.
-  static void writeDirect(LoweringBuilder &lb, StoreTileOp op,
-                          OneToNOpAdaptor adaptor) {
+  static void writeTransposed(LoweringBuilder &lb, StoreTileOp op,
+                              OneToNOpAdaptor adaptor) {
     auto type = cast<VectorType>(op.getAccumulators().getType());
-    Type element = op.getFormat().getFormat().isF16()
-                       ? Type(lb.b.getF16Type())
-                       : Type(lb.b.getBF16Type());
-    ValueRange values = adaptor.getAccumulators();
+    Type element = outputType(lb, op);
     auto transposed = [&](size_t at) {
-      Value pair = lb.pack(
-          {LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at]),
-           LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at + 1])});
       return LLVM::InlineAsmOp::create(
-                 lb.b, lb.loc, lb.i32(), lb.bitcast(pair, lb.i32()),
+                 lb.b, lb.loc, lb.i32(),
+                 roundPair(lb, adaptor.getAccumulators(), at, element),
                  "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
                  /*has_side_effects=*/true, /*is_align_stack=*/false,
                  LLVM::TailCallKind::None,
@@ -512,43 +624,99 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
                  ArrayAttr())
           .getResult(0);
     };
-    auto emit = [&] {
-      Value lane = lb.laneId();
-      Value row =
-          lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
-                 lb.lshr(lane, 2));
-      Value column = lb.add(
-          lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
-          lb.shl(lb.and_(lane, 3), 1));
-      Value stride = lb.zext64(adaptor.getStride().front());
-      Value base = lb.offset(
-          adaptor.getDest().front(),
-          lb.shl(lb.add(lb.mul(lb.zext64(row), stride), lb.zext64(column)), 1));
-      Value eightRows = lb.shl(stride, 4);
-      int64_t unitRows = 16 * int64_t(op.getUnitStride());
-      size_t next = 0;
-      for (int64_t u = 0; u < type.getDimSize(0); ++u) {
-        Value inLow = lb.ult(lb.add(column, unitRows * u),
-                             adaptor.getColumnBound().front());
-        Value inHigh = lb.ult(lb.add(column, unitRows * u + 8),
-                              adaptor.getColumnBound().front());
-        Value line = lb.offset(base, 2 * unitRows * u);
-        for (int64_t t = 0; t < type.getDimSize(1); ++t, next += 4) {
-          // Lanes of the warp take part in both, whatever they store.
-          Value low = transposed(next), high = transposed(next + 2);
-          Value inRow =
-              lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
-          lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
-          lb.when(lb.and_(inRow, inHigh),
-                  [&] { lb.store(high, lb.offset(line, 16), 4); });
-          line = lb.offset(line, eightRows);
+    Value lane = lb.laneId();
+    Value row =
+        lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
+               lb.lshr(lane, 2));
+    Value column = lb.add(
+        lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
+        lb.shl(lb.and_(lane, 3), 1));
+    Value base = destination(lb, op, adaptor, row, column);
+    Value eightRows = lb.shl(lb.zext64(adaptor.getStride().front()), 4);
+    int64_t unitRows = 16 * int64_t(op.getUnitStride());
+    size_t next = 0;
+    for (int64_t u = 0; u < type.getDimSize(0); ++u) {
+      Value inLow = lb.ult(lb.add(column, unitRows * u),
+                           adaptor.getColumnBound().front());
+      Value inHigh = lb.ult(lb.add(column, unitRows * u + 8),
+                            adaptor.getColumnBound().front());
+      Value line = lb.offset(base, 2 * unitRows * u);
+      for (int64_t t = 0; t < type.getDimSize(1); ++t, next += 4) {
+        // Lanes of the warp take part in both, whatever they store.
+        Value low = transposed(next), high = transposed(next + 2);
+        Value inRow = lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
+        lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
+        lb.when(lb.and_(inRow, inHigh),
+                [&] { lb.store(high, lb.offset(line, 16), 4); });
+        line = lb.offset(line, eightRows);
+      }
+    }
+  }
+
+  /// Transposes 4 x 4 words of four consecutive lanes: word j of lane i becomes
+  /// word i of lane j. In two steps lanes 1 and 2 apart exchange what lies on
+  /// the wrong side of the diagonal.
+  static void transposeInQuad(LoweringBuilder &lb, Value lane,
+                              MutableArrayRef<Value> words) {
+    for (int64_t distance : {1, 2}) {
+      Value isHigh = lb.eq(lb.and_(lane, distance), lb.c(distance));
+      for (int64_t i : {0, 1, 2, 3}) {
+        if (i & distance)
+          continue;
+        Value &low = words[i], &high = words[i + distance];
+        Value sent = lb.select(isHigh, low, high);
+        Value got = NVVM::ShflOp::create(lb.b, lb.loc, lb.i32(), lb.c(-1), sent,
+                                         lb.c(distance), lb.c(31),
+                                         NVVM::ShflKind::bfly, UnitAttr());
+        low = lb.select(isHigh, got, low);
+        high = lb.select(isHigh, high, got);
+      }
+    }
+  }
+
+  /// Every warp rounds and stores its own part, whose rows are tokens: a lane
+  /// holds pairs of features. Where rows of the output are known to be whole
+  /// pieces of 16 bytes, the four lanes of a row exchange theirs of four tiles,
+  /// so that each stores one piece: 64 bytes of each of 8 rows at once.
+  static void writeRows(LoweringBuilder &lb, StoreTileOp op,
+                        OneToNOpAdaptor adaptor) {
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t tiles = type.getDimSize(1);
+    bool wide = op.getGranule() == 16 && tiles % 4 == 0;
+    Type element = outputType(lb, op);
+    Value lane = lb.laneId(), inQuad = lb.and_(lane, 3);
+    Value row =
+        lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
+               lb.lshr(lane, 2));
+    Value column = lb.add(
+        lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
+        lb.shl(inQuad, wide ? 3 : 1));
+    Value base = destination(lb, op, adaptor, row, column);
+    Value eightRows = lb.shl(lb.zext64(adaptor.getStride().front()), 4);
+    int64_t tilesOfStore = wide ? 4 : 1;
+    for (int64_t u = 0; u < type.getDimSize(0); ++u)
+      for (int64_t half = 0; half < 2; ++half) {
+        int64_t rowOfUnit = 16 * int64_t(op.getUnitStride()) * u + 8 * half;
+        Value line = lb.offset(base, lb.mul(eightRows, rowOfUnit / 8));
+        Value inRow =
+            lb.ult(lb.add(row, rowOfUnit), adaptor.getRowBound().front());
+        for (int64_t t = 0; t < tiles; t += tilesOfStore) {
+          SmallVector<Value, 4> words;
+          for (int64_t i = 0; i < tilesOfStore; ++i)
+            words.push_back(roundPair(lb, adaptor.getAccumulators(),
+                                      (u * tiles + t + i) * 4 + 2 * half,
+                                      element));
+          // Lanes of the warp take part, whatever they store.
+          if (wide)
+            transposeInQuad(lb, lane, words);
+          Value inColumn =
+              lb.ult(lb.add(column, 8 * t), adaptor.getColumnBound().front());
+          lb.when(lb.and_(inRow, inColumn), [&] {
+            lb.store(wide ? lb.pack(words) : words[0], lb.offset(line, 16 * t),
+                     4 * tilesOfStore);
+          });
         }
       }
-    };
-    if (op.getLanes() == op.getThreads())
-      emit();
-    else
-      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
   }
 
   /// All threads write the tile in 16-byte chunks along the features.

@@ -34,6 +34,10 @@ llvm::StringRef humming::stringify(ScalePlacement placement) {
   return "unknown";
 }
 
+llvm::StringRef humming::stringify(MmaRows rows) {
+  return rows == MmaRows::Tokens ? "tokens" : "features";
+}
+
 //===----------------------------------------------------------------------===//
 // MatmulProblem
 //===----------------------------------------------------------------------===//
@@ -168,7 +172,7 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
          scale == o.scale && splitK == o.splitK && early == o.early &&
-         persistent == o.persistent && cluster == o.cluster;
+         persistent == o.persistent && cluster == o.cluster && rows == o.rows;
 }
 
 std::string KernelConfig::str() const {
@@ -184,6 +188,8 @@ std::string KernelConfig::str() const {
     os << ",persistent=" << persistent;
   if (cluster)
     os << ",cluster=" << cluster;
+  if (tokenRows())
+    os << ",rows=" << stringify(rows);
   return text;
 }
 
@@ -294,10 +300,15 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.cluster = value == "1";
+    } else if (key == "rows") {
+      takes = "features or tokens";
+      ok = parseEnum<MmaRows>(value, {MmaRows::Features, MmaRows::Tokens},
+                              config.rows);
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, early, persistent, cluster, got '" +
+          "stages, copy, scale, split_k, early, persistent, cluster, rows, got "
+          "'" +
           key + "'");
     }
     if (!ok)
@@ -419,7 +430,7 @@ int64_t humming::predictSharedMemory(const MatmulProblem &problem,
 static int64_t registersOfTemporaries(const MatmulProblem &problem,
                                       const KernelConfig &config) {
   const QuantType &weight = problem.weight;
-  int64_t units = config.warpN / 16, columns = config.warpM / 8;
+  int64_t units = config.rowUnits(), columns = config.columnTiles();
   bool warpgroups = config.mma == MmaKind::Wgmma;
   int64_t extra = 0;
   // Floats without an instruction that converts them, and tables: masks and
@@ -462,9 +473,9 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
 
 int32_t humming::predictRegisters(const MatmulProblem &problem,
                                   const KernelConfig &config) {
-  // A unit is 16 features x 64 k: one m16 row of MMA instructions.
-  int64_t units = config.warpN / 16;
-  int64_t columns = config.warpM / 8;
+  // A unit is 16 features (or tokens) x 64 k: one m16 row of MMA instructions.
+  int64_t units = config.rowUnits();
+  int64_t columns = config.columnTiles();
   int64_t accumulators = units * columns * 4;
   if (hasPartialSums(problem, config))
     accumulators *= 2; // the partial sum of a group and the total
@@ -486,8 +497,9 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   if (problem.activationGroup != 0)
     // With wgmma they are loaded as they are used (146 registers for 128
     // tokens, where the estimate was 202).
-    scales += config.mma == MmaKind::Wgmma ? std::min<int64_t>(columns * 2, 8)
-                                           : columns * 2;
+    scales += config.tokenRows()             ? units * 2
+              : config.mma == MmaKind::Wgmma ? std::min<int64_t>(columns * 2, 8)
+                                             : columns * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters; the
   // reduction over warps keeps some addresses alive across the loop (a 64x64
   // warp tile spills with it, and does not without).

@@ -29,6 +29,8 @@ static std::string completeText(const humming::KernelConfig &config) {
     text += ",persistent=0";
   if (!config.cluster)
     text += ",cluster=0";
+  if (!config.tokenRows())
+    text += ",rows=features";
   return text;
 }
 
