@@ -315,6 +315,9 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       return llvm::createStringError("config key '" + key + "': expected " +
                                      takes + ", got '" + value + "'");
   }
+  // A warp tile means other warps with other rows: that of `base` would not do.
+  if (llvm::is_contained(seen, "warp") && !llvm::is_contained(seen, "rows"))
+    config.rows = MmaRows::Features;
   return config;
 }
 

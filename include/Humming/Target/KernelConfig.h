@@ -159,7 +159,8 @@ struct KernelConfig {
   bool operator!=(const KernelConfig &o) const { return !(*this == o); }
   std::string str() const;
   /// Parses `str()`'s form; keys may come in any order and be left out, in
-  /// which case `base` supplies them. Error: names the key and what it takes.
+  /// which case `base` supplies them (`rows` beside `warp`: features). Error:
+  /// names the key and what it takes.
   static llvm::Expected<KernelConfig> parse(llvm::StringRef text,
                                             const KernelConfig &base);
 };
