@@ -540,11 +540,7 @@ Value TileProgram::accumulateRows(Value partial, Value tokenScales,
   }
   if (tokenScales)
     group = scaleExponent = 0;
-  if (problem.accumulator.isF16())
-    partial = AccumulateOp::create(builder, loc, accumulatorType, partial,
-                                   Value(), scales ? Value() : accumulators);
-  if (!scales)
-    return partial;
+  // Sums are f32 or s32 here: f16 ones are of narrower weights (rule P13).
   return ScaleAccumulateOp::create(builder, loc, accumulatorType, partial,
                                    scales, accumulators, group,
                                    format(scaleFormat), scaleExponent);

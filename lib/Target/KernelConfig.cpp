@@ -460,6 +460,16 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   int32_t group = weight.granularity.columns;
   if (group > 0 && group < 64 && config.scale != ScalePlacement::Operand)
     extra += units * 2 * (64 / group - 1);
+  if (config.tokenRows()) {
+    // The epilogue's scales of columns (spills of 36 to 724 bytes), and the
+    // next of several partial sums of a slab beside the last (212 to 440; none
+    // with 8 tiles).
+    int32_t least =
+        std::gcd(config.scale == ScalePlacement::Accumulator ? group : 0,
+                 problem.activationGroup);
+    if (least == 0 ? units * columns >= 32 : least < 64 && columns >= 16)
+      extra += 12;
+  }
   if (!warpgroups && units * columns >= 32) {
     // Warp tiles of 64 x 64 have 240 registers without anything else.
     if (config.warpsM() > 1)
