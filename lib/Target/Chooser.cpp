@@ -176,6 +176,9 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
                     c.cluster = target.hasClusters && split == 2;
                     if (c.cluster && firstViolatedRule(problem, c, target) != 0)
                       c.cluster = 0; // no room for the sums
+                    if (tokenRows && split > 1 &&
+                        firstViolatedRule(problem, c, target) != 0)
+                      continue; // nor registers
                     visit(c);
                   }
                 }

@@ -461,13 +461,19 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   if (group > 0 && group < 64 && config.scale != ScalePlacement::Operand)
     extra += units * 2 * (64 / group - 1);
   if (config.tokenRows()) {
-    // The epilogue's scales of columns (spills of 36 to 724 bytes), and the
-    // next of several partial sums of a slab beside the last (212 to 440; none
-    // with 8 tiles).
+    // The epilogue's scales of columns (spills of 36 to 724 bytes), and of
+    // several partial sums of a trip the next beside the last: two take all 168
+    // registers, more of 16 tiles serialise the MMAs (212 to 440 bytes), and
+    // the sum over splits has none left (20 to 192 bytes).
     int32_t least =
         std::gcd(config.scale == ScalePlacement::Accumulator ? group : 0,
                  problem.activationGroup);
-    if (least == 0 ? units * columns >= 32 : least < 64 && columns >= 16)
+    int32_t sums = least == 0 ? 0
+                              : config.blockK / std::max(1, least) +
+                                    (weight.columnPhase != 0);
+    if (least == 0 ? units * columns >= 32
+                   : units * columns >= 16 && (sums > (columns >= 16 ? 2 : 4) ||
+                                               (sums > 1 && config.splitK > 1)))
       extra += 12;
   }
   if (!warpgroups && units * columns >= 32) {
