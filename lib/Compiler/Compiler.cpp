@@ -127,7 +127,7 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::Wgmma);
     break;
   }
-  if (config.producerThreads() > 0) {
+  if (config.usesRing()) {
     features.push_back(config.copy == CopyKind::Tensor ? PtxFeature::TensorCopy
                                                        : PtxFeature::BulkCopy);
     features.push_back(PtxFeature::MbarrierTryWait);
@@ -144,7 +144,7 @@ int32_t humming::requiredPtxVersion(const MatmulProblem &problem,
     features.push_back(PtxFeature::ConvertFp8);
   if (config.early)
     features.push_back(PtxFeature::GridDependency);
-  if (config.cluster)
+  if (config.cluster || config.multicast != Multicast::None)
     features.push_back(PtxFeature::Cluster);
   return requiredPtxVersion(target, features);
 }
@@ -400,6 +400,8 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.earlyLaunch = config.early != 0;
   launch.persistent = config.persistent != 0;
   launch.cluster = config.cluster != 0;
+  launch.clusterN = config.clusterN();
+  launch.clusterM = config.clusterM();
   launch.activation = problem.activation.str();
   launch.weight = problem.weight.weight.str();
   launch.scale = problem.weight.scale.str();
@@ -430,9 +432,11 @@ LaunchDescription humming::describeMatmulLaunch(const MatmulProblem &problem,
   launch.kDivisor = problem.kDivisor;
   launch.nDivisor = problem.nDivisor;
   if (config.copy == CopyKind::Tensor) {
-    launch.tensorMaps.push_back({"x", tensorBoxRows(config.blockM)});
+    launch.tensorMaps.push_back(
+        {"x", tensorBoxRows(config.blockM / config.blocksOfActivations())});
     if (problem.weightLayout == WeightLayout::Plain)
-      launch.tensorMaps.push_back({"w", tensorBoxRows(config.blockN)});
+      launch.tensorMaps.push_back(
+          {"w", tensorBoxRows(config.blockN / config.blocksOfWeights())});
   }
   launch.config = config.str();
   return launch;

@@ -179,7 +179,8 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     bool async = op.getAsync() && source.granule >= 4;
     if (op.getRing() && op.getMap()) {
       Value full = lb.offset(adaptor.getRing(), lb.shl(adaptor.getStage(), 4));
-      copyTensor(lb, tile, source, dest, full, adaptor.getMap());
+      copyTensor(lb, tile, source, dest, full, adaptor.getMap(),
+                 op.getBlocks());
       rewriter.eraseOp(op);
       return success();
     }
@@ -288,30 +289,53 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
   }
 
   /// Boxes of 128 bytes of K by as many rows as one may have, by the first
-  /// thread. The map knows the bounds; a box counts in full.
+  /// thread. The map knows the bounds; a box counts in full. Of several blocks
+  /// that copy together, each sends its part of the rows to all, and its
+  /// barrier counts the whole tile.
   static void copyTensor(LoweringBuilder &lb, const TileShape &tile,
                          const TileSource &source, Value dest, Value full,
-                         Value map) {
+                         Value map, int64_t blocks) {
     int64_t rowBytes = tile.cellBytes * tile.columns;
-    int64_t boxRows = tensorBoxRows(int32_t(tile.rows));
+    int64_t rows = tile.rows / blocks;
+    int64_t boxRows = tensorBoxRows(int32_t(rows));
+    Value firstRow = source.row;
+    Value mask; // of the blocks' ranks in the cluster
+    std::string suffix, constraints = "r,l,r,r,r,";
+    std::string operands = " [$0], [$1, {$2, $3}], [$4]";
+    if (blocks > 1) {
+      Value first = lb.firstBlockOfMulticast();
+      Value part = lb.sub(lb.blockOfCluster(), first);
+      firstRow = lb.add(firstRow, lb.mul(part, rows));
+      dest = lb.offset(dest, lb.mul(part, rows * 128));
+      mask = lb.trunc(lb.shl(lb.c((1 << blocks) - 1), first), lb.i16());
+      suffix = ".multicast::cluster";
+      operands += ", $5";
+      constraints += "h,";
+    }
+    std::string instruction = "cp.async.bulk.tensor.2d.shared::cluster.global."
+                              "tile.mbarrier::complete_tx::bytes" +
+                              suffix + operands + ";";
+    constraints += "~{memory}";
     lb.when(lb.eq(lb.threadId(), lb.c(tile.firstThread)), [&] {
       NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full,
                                        lb.c(tile.rows * rowBytes),
                                        NVVM::MemScopeKind::CTA);
       for (int64_t panel = 0; panel < rowBytes / 128; ++panel)
-        for (int64_t row = 0; row < tile.rows; row += boxRows)
+        for (int64_t row = 0; row < rows; row += boxRows) {
+          SmallVector<Value> values = {
+              lb.offset(dest, (panel * tile.rows + row) * 128), map,
+              lb.add(source.column, panel * 128 / tile.cellBytes),
+              lb.add(firstRow, row), full};
+          if (mask)
+            values.push_back(mask);
           LLVM::InlineAsmOp::create(
-              lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()),
-              ValueRange{lb.offset(dest, (panel * tile.rows + row) * 128), map,
-                         lb.add(source.column, panel * 128 / tile.cellBytes),
-                         lb.add(source.row, row), full},
-              "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
-              "mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
-              "r,l,r,r,r,~{memory}", /*has_side_effects=*/true,
+              lb.b, lb.loc, LLVM::LLVMVoidType::get(lb.b.getContext()), values,
+              instruction, constraints, /*has_side_effects=*/true,
               /*is_align_stack=*/false, LLVM::TailCallKind::None,
               LLVM::AsmDialectAttr::get(lb.b.getContext(),
                                         LLVM::AsmDialect::AD_ATT),
               ArrayAttr());
+        }
     });
     NVVM::SyncWarpOp::create(lb.b, lb.loc, lb.c(-1));
   }

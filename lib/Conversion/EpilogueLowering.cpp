@@ -196,13 +196,13 @@ struct LowerReduceCluster : OpConversionPattern<ReduceClusterOp> {
     Value reads = lb.and_(holds, isFirst);
     SmallVector<Value> sum = lb.choose(reads, own, [&] {
       SmallVector<Value> total = own;
+      // Ranks count the first dimensions of the grid first.
+      Value places =
+          lb.div(NVVM::ClusterDim::create(rewriter, loc, lb.i32()).getResult(),
+                 op.getBlocks());
       for (int64_t block = 1; block < int64_t(op.getBlocks()); ++block) {
-        Value there = NVVM::MapaOp::create(
-            rewriter, loc,
-            LLVM::LLVMPointerType::get(
-                rewriter.getContext(),
-                unsigned(NVVM::NVVMMemorySpace::SharedCluster)),
-            mine, lb.c(block));
+        Value there = lb.ofBlock(
+            mine, lb.add(lb.blockOfCluster(), lb.mul(places, block)));
         for (size_t i = 0; i < total.size(); i += 4)
           for (auto [k, value] : llvm::enumerate(lb.loadWords(
                    lb.offset(there, int64_t(i / 4) * stride), 4, lb.f32())))
@@ -339,6 +339,36 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
   }
 };
 
+/// A value of 32 bits a column for this lane's columns, two a tile: what
+/// `loadAt` gives for the column numbered from the warp's first on.
+///
+/// Of many columns a warp loads each value once, a lane apiece, and passes it
+/// to the lanes that need it. A load for each would come between the stores of
+/// the results, which it may not pass: measured on an H200, W8A8 at 8192 x 8192
+/// and M = 1024 spent 14 % of its time waiting for them.
+SmallVector<Value> loadOfColumns(LoweringBuilder &lb, int64_t tiles,
+                                 function_ref<Value(Value)> loadAt) {
+  Value lane = lb.laneId(), column = lb.shl(lb.and_(lane, 3), 1);
+  SmallVector<Value> result;
+  if (tiles < 4) {
+    for (int64_t t = 0; t < tiles; ++t)
+      for (int64_t i = 0; i < 2; ++i)
+        result.push_back(loadAt(lb.add(column, 8 * t + i)));
+    return result;
+  }
+  SmallVector<Value> held; // column 32 i + lane
+  for (int64_t i = 0; i < (tiles + 3) / 4; ++i)
+    held.push_back(loadAt(lb.add(lane, 32 * i)));
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < 8; ++i)
+    lanes.push_back(lb.add(column, 8 * (i / 2) + i % 2));
+  for (int64_t i = 0; i < 2 * tiles; ++i)
+    result.push_back(NVVM::ShflOp::create(
+        lb.b, lb.loc, held[0].getType(), lb.c(-1), held[i / 8], lanes[i % 8],
+        lb.c(31), NVVM::ShflKind::idx, UnitAttr()));
+  return result;
+}
+
 struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -369,10 +399,9 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
           scales.push_back(scaleAt(
               lb.add(first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
     } else {
-      Value first = lb.add(index, lb.shl(lb.and_(lane, 3), 1));
-      for (int64_t t = 0; t < tiles; ++t)
-        for (int64_t column = 0; column < 2; ++column)
-          scales.push_back(scaleAt(lb.add(first, 8 * t + column)));
+      scales = loadOfColumns(lb, tiles, [&](Value column) {
+        return scaleAt(lb.add(index, column));
+      });
     }
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
@@ -406,38 +435,37 @@ struct LowerSubtractOffsets : OpConversionPattern<SubtractOffsetsOp> {
       Value at = lb.umin(index, lb.add(bound, -1));
       return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
     };
-    // By row half and unit, or by column and tile; -z and the sums are one of
-    // the two each.
-    auto rowAt = [&](Value first, int64_t i) {
-      return lb.add(lb.add(first, lb.lshr(lane, 2)),
-                    16 * (i / 2) * int64_t(op.getUnitStride()) + 8 * (i % 2));
-    };
-    auto columnAt = [&](Value first, int64_t i) {
-      return lb.add(lb.add(first, lb.shl(lb.and_(lane, 3), 1)),
-                    8 * (i / 2) + i % 2);
+    // By row half and unit, or by column and tile: -z is the one, the sums are
+    // the other.
+    auto load = [&](bool ofRows, Value pointer, Value first, Value bound,
+                    Type element) {
+      if (!ofRows)
+        return loadOfColumns(lb, tiles, [&](Value column) {
+          return loadAt(pointer, lb.add(first, column), bound, element);
+        });
+      SmallVector<Value> rows;
+      Value firstRow = lb.add(first, lb.lshr(lane, 2));
+      for (int64_t u = 0; u < units; ++u)
+        for (int64_t half = 0; half < 2; ++half)
+          rows.push_back(loadAt(
+              pointer,
+              lb.add(firstRow, 16 * u * int64_t(op.getUnitStride()) + 8 * half),
+              bound, element));
+      return rows;
     };
     const bool tokenRows = op.getTokenRows();
     const bool perTensor = op.getPer() == "tensor";
-    int64_t tokens = perTensor ? 1 : 2 * (tokenRows ? units : tiles);
-    SmallVector<Value> offsets;
-    Value firstToken = adaptor.getToken().front();
-    for (int64_t i = 0; i < tokens; ++i) {
-      Value zero = perTensor
-                       ? lb.load(lb.i32(), adaptor.getZeroPoints().front(), 4)
-                       : loadAt(adaptor.getZeroPoints().front(),
-                                tokenRows ? rowAt(firstToken, i)
-                                          : columnAt(firstToken, i),
-                                adaptor.getTokenBound().front(), lb.i32());
-      offsets.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
-                                               lb.sub(lb.c(0), zero)));
-    }
-    SmallVector<Value> sums;
-    Value firstFeature = adaptor.getFeature().front();
-    for (int64_t i = 0; i < 2 * (tokenRows ? tiles : units); ++i)
-      sums.push_back(
-          loadAt(adaptor.getSums().front(),
-                 tokenRows ? columnAt(firstFeature, i) : rowAt(firstFeature, i),
-                 adaptor.getFeatureBound().front(), lb.f32()));
+    Value zeroPoints = adaptor.getZeroPoints().front();
+    SmallVector<Value> offsets =
+        perTensor ? SmallVector<Value>{lb.load(lb.i32(), zeroPoints, 4)}
+                  : load(tokenRows, zeroPoints, adaptor.getToken().front(),
+                         adaptor.getTokenBound().front(), lb.i32());
+    for (Value &zero : offsets)
+      zero = LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
+                                    lb.sub(lb.c(0), zero));
+    SmallVector<Value> sums = load(!tokenRows, adaptor.getSums().front(),
+                                   adaptor.getFeature().front(),
+                                   adaptor.getFeatureBound().front(), lb.f32());
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
@@ -468,27 +496,33 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
     int64_t perUnit = tiles * type.getDimSize(2);
     // Features past the end read the last bias: their results are never stored.
     Value last = lb.add(adaptor.getBound().front(), -1);
-    Value inTile = op.getTokenRows() ? lb.shl(lb.and_(lb.laneId(), 3), 1)
-                                     : lb.lshr(lb.laneId(), 2);
-    Value first = lb.add(adaptor.getFeature().front(), inTile);
-    auto bias = [&](int64_t further) -> Value {
-      Value at = lb.umin(lb.add(first, further), last);
-      Value bits = lb.zext(lb.load(
+    auto bitsAt = [&](Value feature) -> Value {
+      Value at = lb.umin(feature, last);
+      return lb.zext(lb.load(
           lb.i16(),
           lb.offset(adaptor.getBias().front(), lb.zext64(lb.shl(at, 1))), 2));
+    };
+    auto toFloat = [&](Value bits) {
       return unpackScales(lb, bits, op.getFormat().getFormat()).first;
     };
+    Value feature = adaptor.getFeature().front();
     SmallVector<Value> result;
     if (op.getTokenRows()) {
-      SmallVector<Value> columns;
-      for (int64_t i = 0; i < 2 * tiles; ++i)
-        columns.push_back(bias(8 * (i / 2) + i % 2));
+      SmallVector<Value> columns = loadOfColumns(lb, tiles, [&](Value column) {
+        return bitsAt(lb.add(feature, column));
+      });
+      for (Value &bias : columns)
+        bias = toFloat(bias);
       for (auto [i, sum] : llvm::enumerate(adaptor.getAccumulators()))
         result.push_back(LLVM::FAddOp::create(
             rewriter, op.getLoc(), sum, columns[2 * (i / 4 % tiles) + i % 2]));
       rewriter.replaceOpWithMultiple(op, {result});
       return success();
     }
+    Value first = lb.add(feature, lb.lshr(lb.laneId(), 2));
+    auto bias = [&](int64_t further) {
+      return toFloat(bitsAt(lb.add(first, further)));
+    };
     for (int64_t u = 0; u < units; ++u) {
       int64_t row = 16 * u * int64_t(op.getUnitStride());
       Value low = bias(row), high = bias(row + 8);

@@ -54,6 +54,8 @@ namespace {
 constexpr int32_t kStrip = 64; // rows of a strip
 constexpr int32_t kSlab = 64;  // K of a slab
 constexpr int32_t kUnit = 16;  // rows of a unit
+/// Packed words of a slab that are loaded a slab ahead, at most: registers.
+constexpr int64_t kMostWordsAhead = 8;
 
 /// Arguments of every dense kernel, in order.
 enum KernelArgument {
@@ -365,9 +367,9 @@ void TileProgram::createFunction(StringRef name) {
                     builder.getUnitAttr());
   function.setKnownBlockSizeAttr(
       builder.getDenseI32ArrayAttr({config.numThreads(), 1, 1}));
-  if (config.cluster)
-    function.setKnownClusterSizeAttr(
-        builder.getDenseI32ArrayAttr({1, 1, config.splitK}));
+  if (config.cluster || config.multicast != Multicast::None)
+    function.setKnownClusterSizeAttr(builder.getDenseI32ArrayAttr(
+        {config.clusterN(), config.clusterM(), config.clusterK()}));
   // What the resource check and the launch description need to know.
   function->setAttr("hquant.lowering_config", op.getLoweringConfigAttr());
 
@@ -440,13 +442,17 @@ void TileProgram::copy(KernelArgument source, Value row, Value column,
                        Value dest, int64_t cellBytes, int64_t rows,
                        int64_t columns, int64_t granule, bool swizzle) {
   Value map;
-  if (usesTensorMaps() && swizzle)
+  int64_t blocks = 1;
+  if (usesTensorMaps() && swizzle) {
     map = arg(source == ArgX ? ArgActivationMap : ArgWeightMap);
+    blocks = source == ArgX ? config.blocksOfActivations()
+                            : config.blocksOfWeights();
+  }
   CopyTileOp::create(builder, loc, arg(source), row, column, rowBound,
                      columnBound, stride, dest, /*stage=*/Value(),
                      /*ring=*/Value(), map, cellBytes, rows, columns, granule,
                      config.numThreads(),
-                     /*first_thread=*/0, swizzle, /*async=*/false,
+                     /*first_thread=*/0, blocks, swizzle, /*async=*/false,
                      /*independent=*/source != ArgX &&
                          source != ArgActivationScales);
 }
@@ -575,19 +581,22 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
     zero = partial =
         arith::ConstantOp::create(builder, loc, builder.getZeroAttr(sumType));
 
-  for (int64_t j = 0; j < slabsOfWarp(); ++j) {
+  // What a slab's weights become operands from.
+  struct Slab {
+    Value packed, scales, zeroPoints;
+  };
+  auto loadSlab = [&](int64_t j, const Slab &before) {
     Value slab = ib.add(warpSlab, j);
-    Value packed;
+    Slab result;
     if (!plain())
-      packed = LoadWeightsOp::create(
+      result.packed = LoadWeightsOp::create(
           builder, loc, words({units(), quant().weight.bits}), weightTile,
           Value(), warpUnit, slab, slabs(), unitStride());
-    Value b;
-    if (!usesWarpgroups())
-      b = LoadActivationsOp::create(
-          builder, loc, words({columnTiles(), steps, 2}), activationTile,
-          Value(), warpToken, slab, config.blockM);
-
+    if (before.packed && groupsOfStage() == 1) {
+      result.scales = before.scales;
+      result.zeroPoints = before.zeroPoints;
+      return result;
+    }
     Value firstGroup = slabsFirstGroup(trip, slab);
     auto loadScales = [&](Value tile, int64_t bits) -> Value {
       int64_t wordsOfSlab = groupsOfSlab() * (bits == 32 ? 2 : 1);
@@ -595,11 +604,33 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
                                   tile, Value(), warpUnit, firstGroup, strips(),
                                   bits, unitStride(), /*uniform=*/tokenRows());
     };
-    Value scales, zeroPoints;
     if (grouped())
-      scales = loadScales(scaleTile, quant().scale.bits);
+      result.scales = loadScales(scaleTile, quant().scale.bits);
     if (hasZeroPoints())
-      zeroPoints = loadScales(zeroPointTile, zeroPointBits());
+      result.zeroPoints = loadScales(zeroPointTile, zeroPointBits());
+    return result;
+  };
+  // With wgmma what the next slab needs is on its way while one is multiplied:
+  // by itself no load moves over a wait.
+  bool loadsAhead = !plain() && usesWarpgroups() &&
+                    units() * quant().weight.bits <= kMostWordsAhead;
+  Slab next;
+  if (loadsAhead)
+    next = loadSlab(0, Slab());
+  for (int64_t j = 0; j < slabsOfWarp(); ++j) {
+    Value slab = ib.add(warpSlab, j);
+    Slab loaded = next;
+    if (!loadsAhead)
+      loaded = loadSlab(j, Slab());
+    else if (j + 1 < slabsOfWarp())
+      next = loadSlab(j + 1, loaded);
+    Value packed = loaded.packed, scales = loaded.scales,
+          zeroPoints = loaded.zeroPoints;
+    Value b;
+    if (!usesWarpgroups())
+      b = LoadActivationsOp::create(
+          builder, loc, words({columnTiles(), steps, 2}), activationTile,
+          Value(), warpToken, slab, config.blockM);
 
     Value step; // what the last of several parts had dequantized
     int64_t stepAt = -1;

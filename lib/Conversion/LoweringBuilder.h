@@ -107,6 +107,9 @@ struct LoweringBuilder {
                   : mlir::LLVM::LShrOp::create(b, loc, x,
                                                constant(x.getType(), n));
   }
+  Value shl(Value x, Value n) {
+    return mlir::LLVM::ShlOp::create(b, loc, x, n);
+  }
   Value zext64(Value x) { return mlir::LLVM::ZExtOp::create(b, loc, i64(), x); }
   Value zext(Value x) { return mlir::LLVM::ZExtOp::create(b, loc, i32(), x); }
   Value trunc(Value x, Type type) {
@@ -176,6 +179,28 @@ struct LoweringBuilder {
 
   Value threadId() { return mlir::NVVM::ThreadIdXOp::create(b, loc, i32()); }
   Value laneId() { return and_(threadId(), 31); }
+  /// `value`, an i32, of the lane whose number differs in the bits of `mask`.
+  Value exchange(Value value, int64_t mask) {
+    return mlir::NVVM::ShflOp::create(b, loc, i32(), c(-1), value, c(mask),
+                                      c(31), mlir::NVVM::ShflKind::bfly,
+                                      mlir::UnitAttr());
+  }
+  /// Rank of this block in its cluster.
+  Value blockOfCluster() {
+    return mlir::NVVM::ClusterId::create(b, loc, i32());
+  }
+  /// Rank of the first of the two blocks that copy together: they are
+  /// neighbours in the first dimension of the cluster that is not 1.
+  Value firstBlockOfMulticast() { return and_(blockOfCluster(), ~int64_t(1)); }
+  /// The place of workgroup memory `pointer` in the block of rank `rank`.
+  Value ofBlock(Value pointer, Value rank) {
+    return mlir::NVVM::MapaOp::create(
+        b, loc,
+        mlir::LLVM::LLVMPointerType::get(
+            b.getContext(),
+            unsigned(mlir::NVVM::NVVMMemorySpace::SharedCluster)),
+        pointer, rank);
+  }
   /// Of the whole block, or of its consumers where it has producer warps.
   void barrier() {
     auto function = llvm::dyn_cast_or_null<mlir::LLVM::LLVMFuncOp>(

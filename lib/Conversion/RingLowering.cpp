@@ -63,7 +63,8 @@ struct LowerRingInit : OpConversionPattern<RingInitOp> {
         NVVM::MBarrierInitOp::create(rewriter, op.getLoc(), full,
                                      lb.c(op.getProducers() + 1), Value());
         NVVM::MBarrierInitOp::create(rewriter, op.getLoc(), empty,
-                                     lb.c(op.getConsumers()), Value());
+                                     lb.c(op.getConsumers() * op.getBlocks()),
+                                     Value());
       }
       // Bulk copies complete on them through the async proxy.
       NVVM::FenceProxyOp::create(
@@ -71,8 +72,15 @@ struct LowerRingInit : OpConversionPattern<RingInitOp> {
           NVVM::ProxyKindAttr::get(getContext(), NVVM::ProxyKind::async_shared),
           NVVM::SharedSpaceAttr::get(getContext(),
                                      NVVM::SharedSpace::shared_cta));
+      if (op.getBlocks() > 1)
+        NVVM::FenceMbarrierInitOp::create(rewriter, op.getLoc());
     });
-    NVVM::Barrier0Op::create(rewriter, op.getLoc());
+    if (op.getBlocks() > 1) { // the fence has released what there is
+      NVVM::ClusterArriveRelaxedOp::create(rewriter, op.getLoc(), UnitAttr());
+      NVVM::ClusterWaitOp::create(rewriter, op.getLoc(), UnitAttr());
+    } else {
+      NVVM::Barrier0Op::create(rewriter, op.getLoc());
+    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -137,8 +145,21 @@ struct LowerRingRelease : OpConversionPattern<RingReleaseOp> {
     Value empty = barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kEmpty);
     // The reads of all lanes come before the arrival of one.
     NVVM::SyncWarpOp::create(rewriter, op.getLoc(), lb.c(-1));
-    lb.when(lb.eq(lb.laneId(), lb.c(0)),
-            [&] { LowerRingCommit::arrive(lb, empty); });
+    if (op.getBlocks() == 1)
+      lb.when(lb.eq(lb.laneId(), lb.c(0)),
+              [&] { LowerRingCommit::arrive(lb, empty); });
+    else
+      // A lane for each block. Release at the scope of the block orders this
+      // block's own copies. What the other one copies here is read by wgmma
+      // alone, which is done with it (warpgroup_wait) before this; a release at
+      // the cluster's scope would order nothing more, and becomes
+      // MEMBAR.ALL.GPU, an acquire CCTL.IVALL.
+      lb.when(lb.ult(lb.laneId(), lb.c(op.getBlocks())), [&] {
+        NVVM::MBarrierArriveOp::create(
+            rewriter, op.getLoc(), TypeRange(),
+            lb.ofBlock(empty, lb.add(lb.firstBlockOfMulticast(), lb.laneId())),
+            Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+      });
     rewriter.eraseOp(op);
     return success();
   }

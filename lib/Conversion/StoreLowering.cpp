@@ -11,7 +11,7 @@
 //
 //   through scratch   all threads write 16 bytes along the features
 //   direct            features are rows: an 8x8 block is transposed by
-//                     movmatrix, four lanes write 16 bytes of a token
+//                     movmatrix, four lanes write 16 or 32 bytes of a token
 //   direct, tokens    tokens are rows: a lane has pairs of features of a token,
 //                     and the four lanes of it exchange those of four tiles, so
 //                     that each writes 16 bytes
@@ -133,11 +133,14 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
 
   /// Every warp rounds and stores its own part. An 8x8 block of features by
   /// tokens, a pair of tokens a lane, is transposed to a pair of features a
-  /// lane (movmatrix): four lanes write 16 bytes of a token's row.
+  /// lane (movmatrix): four lanes write 16 bytes of a token's row, or with
+  /// results that come in eights of bytes the 32 bytes of two such blocks, a
+  /// sector of L2.
   static void writeTransposed(LoweringBuilder &lb, StoreTileOp op,
                               OneToNOpAdaptor adaptor) {
     auto type = cast<VectorType>(op.getAccumulators().getType());
     Type element = outputType(lb, op);
+    const bool quads = op.getGranule() >= 8;
     auto transposed = [&](size_t at) {
       return LLVM::InlineAsmOp::create(
                  lb.b, lb.loc, lb.i32(),
@@ -154,9 +157,16 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
     Value row =
         lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
                lb.lshr(lane, 2));
+    // Pairs 0 to 3 of the unit's low 8 features, then of its high 8; or quads:
+    // lanes 0 and 2 of the low ones, 1 and 3 of the high ones.
+    Value pair = lb.and_(lane, 3);
+    Value isOdd = lb.eq(lb.and_(lane, 1), lb.c(1));
+    Value within =
+        quads ? lb.add(lb.shl(lb.and_(pair, 1), 3), lb.shl(lb.and_(pair, 2), 1))
+              : lb.shl(pair, 1);
     Value column = lb.add(
         lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
-        lb.shl(lb.and_(lane, 3), 1));
+        within);
     Value base = destination(lb, op, adaptor, row, column);
     Value eightRows = lb.shl(lb.zext64(adaptor.getStride().front()), 4);
     int64_t unitRows = 16 * int64_t(op.getUnitStride());
@@ -171,9 +181,17 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
         // Lanes of the warp take part in both, whatever they store.
         Value low = transposed(next), high = transposed(next + 2);
         Value inRow = lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
-        lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
-        lb.when(lb.and_(inRow, inHigh),
-                [&] { lb.store(high, lb.offset(line, 16), 4); });
+        if (quads) {
+          // Even lanes give their high pair for the neighbour's low one.
+          Value other = lb.exchange(lb.select(isOdd, low, high), 1);
+          Value quad = lb.pack(
+              {lb.select(isOdd, other, low), lb.select(isOdd, high, other)});
+          lb.when(lb.and_(inRow, inLow), [&] { lb.store(quad, line, 8); });
+        } else {
+          lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
+          lb.when(lb.and_(inRow, inHigh),
+                  [&] { lb.store(high, lb.offset(line, 16), 4); });
+        }
         line = lb.offset(line, eightRows);
       }
     }
@@ -191,9 +209,7 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
           continue;
         Value &low = words[i], &high = words[i + distance];
         Value sent = lb.select(isHigh, low, high);
-        Value got = NVVM::ShflOp::create(lb.b, lb.loc, lb.i32(), lb.c(-1), sent,
-                                         lb.c(distance), lb.c(31),
-                                         NVVM::ShflKind::bfly, UnitAttr());
+        Value got = lb.exchange(sent, distance);
         low = lb.select(isHigh, got, low);
         high = lb.select(isHigh, high, got);
       }

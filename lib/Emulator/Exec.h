@@ -314,7 +314,10 @@ public:
   std::vector<uint8_t> localInit; ///< per byte
   std::vector<uint8_t> callArea;  ///< [lane][callTotal]
   uint32_t clusterToken = 0;      ///< cluster barrier phase to wait for
-  uint32_t carry = 0;             ///< condition code of add.cc, per lane
+  /// Published by fence.mbarrier_init: a relaxed arrival at the cluster's
+  /// barrier releases it. (It stands for mbarriers alone; here all memory.)
+  Knowledge initialised;
+  uint32_t carry = 0; ///< condition code of add.cc, per lane
   uint32_t tid[3][32];
 
   uint32_t clock() const { return sync.here[clusterIdx]; }

@@ -181,6 +181,9 @@ void clusterHandler(Warp &w, const Inst &inst, uint32_t mask) {
     if (!(inst.flags & 2)) {
       c.clusterArriving.join(w);
       w.tick();
+    } else {
+      c.clusterArriving.sync.join(w.initialised);
+      c.clusterArriving.proxy.join(w.initialised);
     }
     releaseCluster(c);
     return;
@@ -210,8 +213,10 @@ void fenceHandler(Warp &w, const Inst &inst, uint32_t mask) {
     if (inst.flags)
       w.global.join(w.sync);
     break;
-  case 2:
   case 3:
+    w.initialised.join(w.sync);
+    [[fallthrough]];
+  case 2:
     w.proxy.join(w.sync);
     break;
   }

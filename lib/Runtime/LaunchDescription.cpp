@@ -137,8 +137,12 @@ LaunchDescription::Grid LaunchDescription::grid(int64_t m, int64_t n,
     int64_t tiles = (n + blockN - 1) / blockN * ((m + blockM - 1) / blockM);
     return {uint32_t(std::min<int64_t>(tiles, processors)), 1, 1};
   }
-  return {saturate((n + blockN - 1) / blockN),
-          saturate((m + blockM - 1) / blockM), uint32_t(splitK)};
+  auto blocks = [](int64_t size, int64_t block, int64_t cluster) {
+    int64_t count = (size + block - 1) / block;
+    return saturate((count + cluster - 1) / cluster * cluster);
+  };
+  return {blocks(n, blockN, clusterN), blocks(m, blockM, clusterM),
+          uint32_t(splitK)};
 }
 
 LaunchDescription::TensorMapShape
@@ -221,6 +225,12 @@ Error LaunchDescription::verify() const {
     return fieldError("block_m", "1 to 4096", Twine(blockM));
   if (splitK <= 0 || splitK > 1024)
     return fieldError("split_k", "1 to 1024", Twine(splitK));
+  std::pair<StringRef, int32_t> clusters[] = {{"cluster_n", clusterN},
+                                              {"cluster_m", clusterM}};
+  for (auto [field, blocks] : clusters)
+    if (blocks < 1 || blocks > 2 || (blocks > 1 && (!isMatmul() || persistent)))
+      return fieldError(field, "1, or 2 for a matmul that is not persistent",
+                        Twine(blocks));
   std::pair<StringRef, StringRef> formats[] = {{"activation", activation},
                                                {"weight", weight},
                                                {"scale", scale},
@@ -312,15 +322,15 @@ Error LaunchDescription::verify() const {
 
 bool LaunchDescription::operator==(const LaunchDescription &o) const {
   auto key = [](const LaunchDescription &d) {
-    return std::tie(d.kernelName, d.chip, d.ptxVersion, d.assembler,
-                    d.operation, d.activationGroup, d.activationScaleFormat,
-                    d.activationZeroPoint, d.accumulator, d.gate,
-                    d.blockThreads, d.sharedBytes, d.blockN, d.blockM, d.splitK,
-                    d.earlyLaunch, d.persistent, d.cluster, d.activation,
-                    d.weight, d.weightLayout, d.columnPhase, d.scale,
-                    d.granularity, d.zeroPoint, d.globalScale,
-                    d.activationScale, d.table, d.output, d.hasBias,
-                    d.tensorMaps, d.kDivisor, d.nDivisor, d.config, d.notes);
+    return std::tie(
+        d.kernelName, d.chip, d.ptxVersion, d.assembler, d.operation,
+        d.activationGroup, d.activationScaleFormat, d.activationZeroPoint,
+        d.accumulator, d.gate, d.blockThreads, d.sharedBytes, d.blockN,
+        d.blockM, d.splitK, d.earlyLaunch, d.persistent, d.cluster, d.clusterN,
+        d.clusterM, d.activation, d.weight, d.weightLayout, d.columnPhase,
+        d.scale, d.granularity, d.zeroPoint, d.globalScale, d.activationScale,
+        d.table, d.output, d.hasBias, d.tensorMaps, d.kDivisor, d.nDivisor,
+        d.config, d.notes);
   };
   return key(*this) == key(o);
 }
@@ -353,6 +363,8 @@ json::Value LaunchDescription::toJSON() const {
                       {"early_launch", earlyLaunch},
                       {"persistent", persistent},
                       {"cluster", cluster},
+                      {"cluster_n", clusterN},
+                      {"cluster_m", clusterM},
                       {"activation", activation},
                       {"weight", weight},
                       {"weight_layout", weightLayout},
@@ -532,6 +544,8 @@ LaunchDescription::fromJSON(const json::Value &value) {
   reader.read("early_launch", d.earlyLaunch);
   reader.read("persistent", d.persistent);
   reader.read("cluster", d.cluster);
+  reader.read("cluster_n", d.clusterN);
+  reader.read("cluster_m", d.clusterM);
   reader.read("activation", d.activation);
   reader.read("weight", d.weight);
   reader.read("weight_layout", d.weightLayout);

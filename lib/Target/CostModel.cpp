@@ -348,7 +348,7 @@ RawCost humming::estimateRawCost(const MatmulProblem &problem,
   // The chain of a warp; co-resident blocks run side by side. With two buffers
   // the next copy waits for the barrier after the last read, a second one.
   double barriers = layout.stages == 2 ? 2 : 1;
-  const bool hasProducers = config.producerThreads() > 0;
+  const bool hasProducers = config.usesRing();
   double stageChain = warpSlabs * slab.chainClocks +
                       (hasProducers ? ringClocks : barriers * barrierClocks);
   double chain = stagesPerBlock * stageChain;

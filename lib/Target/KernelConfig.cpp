@@ -38,6 +38,18 @@ llvm::StringRef humming::stringify(MmaRows rows) {
   return rows == MmaRows::Tokens ? "tokens" : "features";
 }
 
+llvm::StringRef humming::stringify(Multicast multicast) {
+  switch (multicast) {
+  case Multicast::None:
+    return "none";
+  case Multicast::Activations:
+    return "activations";
+  case Multicast::Weights:
+    return "weights";
+  }
+  return "unknown";
+}
+
 //===----------------------------------------------------------------------===//
 // MatmulProblem
 //===----------------------------------------------------------------------===//
@@ -172,7 +184,8 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          blockK == o.blockK && warpN == o.warpN && warpM == o.warpM &&
          warpsK == o.warpsK && stages == o.stages && copy == o.copy &&
          scale == o.scale && splitK == o.splitK && early == o.early &&
-         persistent == o.persistent && cluster == o.cluster && rows == o.rows;
+         persistent == o.persistent && cluster == o.cluster &&
+         multicast == o.multicast && producers == o.producers && rows == o.rows;
 }
 
 std::string KernelConfig::str() const {
@@ -188,6 +201,10 @@ std::string KernelConfig::str() const {
     os << ",persistent=" << persistent;
   if (cluster)
     os << ",cluster=" << cluster;
+  if (!producers)
+    os << ",producers=" << producers;
+  if (multicast != Multicast::None)
+    os << ",multicast=" << stringify(multicast);
   if (tokenRows())
     os << ",rows=" << stringify(rows);
   return text;
@@ -300,6 +317,15 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       takes = "0 or 1";
       ok = value == "0" || value == "1";
       config.cluster = value == "1";
+    } else if (key == "producers") {
+      takes = "0 or 1";
+      ok = value == "0" || value == "1";
+      config.producers = value == "1";
+    } else if (key == "multicast") {
+      takes = "none, activations or weights";
+      ok = parseEnum<Multicast>(
+          value, {Multicast::None, Multicast::Activations, Multicast::Weights},
+          config.multicast);
     } else if (key == "rows") {
       takes = "features or tokens";
       ok = parseEnum<MmaRows>(value, {MmaRows::Features, MmaRows::Tokens},
@@ -307,8 +333,8 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
-          "stages, copy, scale, split_k, early, persistent, cluster, rows, got "
-          "'" +
+          "stages, copy, scale, split_k, early, persistent, cluster, "
+          "producers, multicast, rows, got '" +
           key + "'");
     }
     if (!ok)
@@ -360,7 +386,7 @@ int32_t humming::partsOfStep(const MatmulProblem &problem,
 
 bool humming::storesDirectly(const MatmulProblem &problem,
                              const KernelConfig &config) {
-  return config.mma == MmaKind::Wgmma && config.producerThreads() > 0 &&
+  return config.mma == MmaKind::Wgmma && config.usesRing() &&
          problem.nDivisor >= 2;
 }
 
@@ -410,7 +436,7 @@ SharedMemoryLayout humming::layoutSharedMemory(const MatmulProblem &problem,
       align(blockN * blockM * 4 * std::max(1, config.warpsK - 1));
   int64_t buffers = layout.stageBytes * layout.stages;
   // A pair of 8-byte mbarriers a stage.
-  if (config.producerThreads() > 0)
+  if (config.usesRing())
     buffers += align(16 * layout.stages);
   // Results that go out from registers take no memory. The sum over warps along
   // K and over blocks does.
@@ -448,7 +474,7 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   if (bySequence)
     extra += !isLarge ? 8 : warpgroups ? 80 : 72;
   // The first step of the next trip is dequantized while this one's last runs.
-  if (bySequence && isLarge && warpgroups && config.producerThreads() > 0)
+  if (bySequence && isLarge && warpgroups && config.usesRing())
     extra += 32;
   // A trip of several groups spilled a word or three where integer sums become
   // floats and where one warp copies.

@@ -76,7 +76,13 @@
 //   L22 cluster=1 only on chips with clusters and with 2 to 8 splits
 //   L23 copy=tensor only with mma=wgmma, and at most 32 groups of scales a
 //       stage (a thread of the producer warp for each)
-//   L25 rows=tokens only with mma=wgmma, plain weights, copy=bulk or tensor, an
+//   L24 multicast only with copy=tensor and persistent=0, of a tile whose
+//       halves are whole boxes (16 rows), weights only where they are plain,
+//       and at most 8 blocks a cluster
+//   L25 producers=0 only with copy=tensor, at least 4 stages and persistent=0:
+//       a warp that copies and multiplies fills a stage two trips after its
+//       use, when all others have left it too
+//   L26 rows=tokens only with mma=wgmma, plain weights, copy=bulk or tensor, an
 //       even N and one warp along K, warpM of 16, 32 or 64, and scales of
 //       groups on the accumulators that are the same for all features of a
 //       block: a tile of sums has one of them
@@ -314,13 +320,13 @@ using Text = std::pair<std::string, std::string>;
 
 static std::string str(int64_t value) { return llvm::itostr(value); }
 
-/// L25: warp tiles that the others count in, so before them.
+/// L26: warp tiles that the others count in, so before them.
 static bool checkTokenRows(const MatmulProblem &problem, const KernelConfig &c,
                            Verdict &verdict) {
   if (!c.tokenRows())
     return true;
   if (!verdict.require(
-          25,
+          26,
           problem.weightLayout == WeightLayout::Plain && c.warpsK == 1 &&
               storesDirectly(problem, c) &&
               (c.warpM == 16 || c.warpM == 32 || c.warpM == 64),
@@ -340,7 +346,7 @@ static bool checkTokenRows(const MatmulProblem &problem, const KernelConfig &c,
   bool isUniform =
       rows > 0 && rows % c.blockN == 0 && weight.rowPhase % c.blockN == 0;
   return verdict.require(
-      25,
+      26,
       c.scale == ScalePlacement::Epilogue ||
           (c.scale == ScalePlacement::Accumulator && isUniform),
       [&] {
@@ -494,9 +500,10 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   int32_t accumulators =
       c.rowUnits() * c.columnTiles() * 4 * (hasPartialSums(problem, c) ? 2 : 1);
-  if (!verdict.require(14, accumulators <= 128, [&] {
-        return Text("at most 128 accumulator registers a thread (a smaller "
-                    "warp tile)",
+  int32_t mostAccumulators = c.producers ? 128 : 192;
+  if (!verdict.require(14, accumulators <= mostAccumulators, [&] {
+        return Text("at most " + str(mostAccumulators) +
+                        " accumulator registers a thread (a smaller warp tile)",
                     str(accumulators));
       }))
     return false;
@@ -511,7 +518,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   // Registers are handed out eight at a time.
   int64_t blockRegisters = (registers + 7) / 8 * 8 * threads;
   int64_t mostRegisters = 255;
-  if (c.producerThreads() > 0) {
+  if (c.usesRing()) {
     // All threads of a block get as many. (setmaxnreg would share them out, but
     // nvJitLink 13.0 ignores it.) The estimate for wgmma is 12 too high
     // (AssembleChoicesTest: 178 for 166, with partial sums 178 for 161).
@@ -550,7 +557,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   int32_t pieceBytes = problem.kDivisor * problem.activation.bits / 8;
-  if (!verdict.require(20, c.producerThreads() == 0 || pieceBytes >= 16, [&] {
+  if (!verdict.require(20, !c.usesRing() || pieceBytes >= 16, [&] {
         return Text("copy=cp.async for K in pieces of less than 16 bytes of "
                     "activations",
                     "copy=" + stringify(c.copy).str() + " and pieces of " +
@@ -587,12 +594,47 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
   if (!verdict.require(
           23,
           c.copy != CopyKind::Tensor ||
-              (c.mma == MmaKind::Wgmma && groups <= c.producerThreads()),
+              (c.mma == MmaKind::Wgmma && groups <= c.copyThreads()),
           [&] {
             return Text("mma=wgmma and at most 32 groups of scales a stage "
                         "with copy=tensor",
                         "mma=" + stringify(c.mma).str() + " and " +
                             str(groups));
+          }))
+    return false;
+  if (!verdict.require(
+          25,
+          c.producers != 0 || (c.copy == CopyKind::Tensor && c.stages >= 4 &&
+                               c.persistent == 0),
+          [&] {
+            return Text("producers=1, or copy=tensor, at least 4 stages and "
+                        "persistent=0",
+                        "producers=0 with copy=" + stringify(c.copy).str() +
+                            ", " + str(c.stages) +
+                            " stages and persistent=" + str(c.persistent));
+          }))
+    return false;
+  // A box is of 8 rows or a multiple.
+  int32_t sharedRows =
+      c.multicast == Multicast::Activations ? c.blockM : c.blockN;
+  if (!verdict.require(
+          24,
+          c.multicast == Multicast::None ||
+              (c.copy == CopyKind::Tensor && c.persistent == 0 &&
+               sharedRows % 16 == 0 &&
+               (c.multicast != Multicast::Weights ||
+                problem.weightLayout == WeightLayout::Plain) &&
+               c.blocksOfMulticast() * c.clusterK() <= 8),
+          [&] {
+            return Text(
+                "multicast=none, or copy=tensor, persistent=0, a "
+                "shared tile of a multiple of 16 rows, plain weights "
+                "where they are shared, and at most 8 blocks a cluster",
+                "multicast=" + stringify(c.multicast).str() +
+                    " with copy=" + stringify(c.copy).str() + ", persistent=" +
+                    str(c.persistent) + ", " + str(sharedRows) + " rows, " +
+                    stringify(problem.weightLayout).str() + " weights and " +
+                    str(c.blocksOfMulticast() * c.clusterK()) + " blocks");
           }))
     return false;
   if (c.mma != MmaKind::Wgmma)

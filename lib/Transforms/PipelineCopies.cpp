@@ -219,7 +219,7 @@ struct PipelineCopiesPass
       return signalPassFailure();
     }
     // These have producers of their own (hquant-specialize-warps).
-    if (config.getConfig().producerThreads() > 0)
+    if (config.getConfig().usesRing())
       return;
     for (scf::ForOp loop : loops)
       if (failed(pipelineCopies(loop, config.getConfig().stages,

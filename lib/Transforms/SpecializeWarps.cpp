@@ -106,6 +106,8 @@ private:
   Value constant(int64_t v) {
     return arith::ConstantIntOp::create(b, loc, v, 32);
   }
+  /// Blocks that copy together.
+  int64_t blocks() const { return config.blocksOfMulticast(); }
   /// The stage and the phase after `stage` and `phase`.
   std::pair<Value, Value> next(Value stage, Value phase);
 
@@ -121,11 +123,16 @@ private:
   createTrips(Value from, Value to, Value stage, Value phase,
               function_ref<void(Value, Value, Value)> body);
   void createConsumer();
+  /// Of a warp that multiplies too: the copies before the loop, those of a
+  /// trip.
+  void createFirstCopies();
+  void refill(Value stage, Value phase);
   void rotate(Value stage, Value phase, Value firstStage, Value firstPhase);
   /// The K loop's wait for MMAs, if these may stay in flight over a trip.
   WarpgroupWaitOp findOverlap();
   void overlapTrips(WarpgroupWaitOp wait, Value previous);
   void takeTurns();
+  void outlivePeer();
 
   CopyLoop parts;
   KernelConfig config;
@@ -133,6 +140,7 @@ private:
   Location loc;
   gpu::GPUFuncOp kernel;
   Value ring;
+  Value isCopier;   ///< with producers=0: this warp copies too
   IRMapping ofTile; ///< the producers' values of what depends on the tile
 };
 
@@ -166,8 +174,8 @@ void WarpSpecializer::copyTrip(Value trip, Value stage,
       continue;
     CopyTileOp clone = parts.cloneFor(b, copy, trip, mapping);
     clone.getStageMutable().assign(stage);
-    clone.setThreads(config.producerThreads());
-    clone.setFirstThread(config.numThreads());
+    clone.setThreads(config.copyThreads());
+    clone.setFirstThread(config.firstCopyThread());
     clone.setAsync(true);
     // Rows that lie as they are copied are one bulk copy each, but many short
     // ones cost more to start than to copy in pieces of 16 bytes.
@@ -224,10 +232,10 @@ std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
   Value first = parts.loop.getLowerBound(), last = parts.loop.getUpperBound();
   auto all = [](CopyTileOp) { return true; };
   auto commit = [&](Value s) {
-    RingCommitOp::create(b, loc, ring, s, config.numThreads());
+    RingCommitOp::create(b, loc, ring, s, config.firstCopyThread());
   };
   auto fill = [&](Value trip, Value stage, Value phase) {
-    RingAcquireOp::create(b, loc, ring, stage, phase);
+    RingAcquireOp::create(b, loc, ring, stage, phase, blocks());
     copyTrip(trip, stage, all);
     commit(stage);
   };
@@ -247,6 +255,64 @@ std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
         commit(s);
       });
   return createTrips(round, last, nextStage, nextPhase, fill);
+}
+
+/// The trips whose stages no trip before has used, but for two (see refill).
+void WarpSpecializer::createFirstCopies() {
+  Value first = parts.loop.getLowerBound(), last = parts.loop.getUpperBound();
+  auto branch = scf::IfOp::create(b, loc, isCopier, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value round = arith::MinUIOp::create(
+      b, loc, last,
+      arith::AddIOp::create(b, loc, first, constant(config.stages - 2)));
+  Value zero = constant(0), one = constant(1);
+  auto copy = [&](bool independent, bool commits) {
+    createTrips(first, round, zero, one, [&](Value trip, Value s, Value) {
+      copyTrip(trip, s, [&](CopyTileOp c) {
+        return !parts.wait || c.getIndependent() == independent;
+      });
+      if (commits)
+        RingCommitOp::create(b, loc, ring, s, config.firstCopyThread());
+    });
+  };
+  if (parts.wait) {
+    copy(/*independent=*/true, /*commits=*/false);
+    GridWaitOp::create(b, loc);
+  }
+  copy(/*independent=*/false, /*commits=*/true);
+}
+
+/// In trip i, copies those of trip i + S - 2 into the stage of trip i - 2, which
+/// the other warps have left unless they are more than a trip behind. While the
+/// trip's last MMAs run, if they are waited for: then there is time.
+void WarpSpecializer::refill(Value stage, Value phase) {
+  Block *body = parts.loop.getBody();
+  b.setInsertionPointToStart(body);
+  for (WarpgroupWaitOp wait : body->getOps<WarpgroupWaitOp>())
+    if (wait.getPending() == 0)
+      b.setInsertionPoint(wait);
+  Value two = constant(2), distance = constant(config.stages - 2);
+  Value trip =
+      arith::AddIOp::create(b, loc, parts.loop.getInductionVar(), distance);
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, trip,
+                                       parts.loop.getUpperBound());
+  Value isSameRound =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, stage, two);
+  Value target = arith::SelectOp::create(
+      b, loc, isSameRound, arith::AddIOp::create(b, loc, stage, distance),
+      arith::SubIOp::create(b, loc, stage, two));
+  Value before = arith::SelectOp::create(
+      b, loc, isSameRound, arith::XOrIOp::create(b, loc, phase, constant(1)),
+      phase);
+  auto branch =
+      scf::IfOp::create(b, loc, arith::AndIOp::create(b, loc, isCopier, exists),
+                        /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  RingAcquireOp::create(b, loc, ring, target, before, blocks());
+  copyTrip(trip, target, [](CopyTileOp) { return true; });
+  RingCommitOp::create(b, loc, ring, target, config.firstCopyThread());
 }
 
 /// Moves the beginning of the computation, up to the first asynchronous MMA,
@@ -388,7 +454,7 @@ void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
                                         parts.loop.getInductionVar(),
                                         parts.loop.getLowerBound());
   scf::IfOp::create(b, loc, isLater, [&](OpBuilder &builder, Location) {
-    RingReleaseOp::create(builder, loc, ring, previous);
+    RingReleaseOp::create(builder, loc, ring, previous, blocks());
     scf::YieldOp::create(builder, loc);
   });
   auto yield = cast<scf::YieldOp>(body->getTerminator());
@@ -410,7 +476,7 @@ void WarpSpecializer::overlapTrips(WarpgroupWaitOp wait, Value previous) {
                                     parts.loop.getUpperBound());
   Value lastStage = parts.loop.getResults().back();
   scf::IfOp::create(b, loc, any, [&](OpBuilder &builder, Location) {
-    RingReleaseOp::create(builder, loc, ring, lastStage);
+    RingReleaseOp::create(builder, loc, ring, lastStage, blocks());
     scf::YieldOp::create(builder, loc);
   });
 }
@@ -441,6 +507,18 @@ void WarpSpecializer::takeTurns() {
   EndTurnsOp::create(b, loc);
 }
 
+/// The other block of a multicast releases stages to this one's barriers: its
+/// memory must not end before that. A sum over the cluster's blocks waits for
+/// the same.
+void WarpSpecializer::outlivePeer() {
+  if (blocks() == 1 || config.cluster)
+    return;
+  b.setInsertionPointAfter(parts.loop);
+  NVVM::ClusterArriveOp::create(b, loc, UnitAttr());
+  b.setInsertionPoint(parts.loop->getBlock()->getTerminator());
+  NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
+}
+
 void WarpSpecializer::createConsumer() {
   b.setInsertionPoint(parts.tiles ? parts.tiles : parts.loop);
   if (parts.wait)
@@ -467,7 +545,7 @@ void WarpSpecializer::createConsumer() {
   Operation *yield = body->getTerminator();
   b.setInsertionPoint(yield);
   if (!overlap)
-    RingReleaseOp::create(b, loc, ring, stage);
+    RingReleaseOp::create(b, loc, ring, stage, blocks());
   auto [nextStage, nextPhase] = next(stage, phase);
   yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
   if (overlap)
@@ -477,6 +555,11 @@ void WarpSpecializer::createConsumer() {
                                   : parts.afterCopies);
   if (!rotates)
     RingWaitOp::create(b, loc, ring, stage, phase);
+  if (isCopier) { // no thread ends with a copy of its own in flight
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfter(parts.loop);
+    WaitCopiesOp::create(b, loc, 0);
+  }
   parts.afterCopies.erase();
   parts.afterCompute.erase();
   for (CopyTileOp copy : parts.copies)
@@ -485,6 +568,9 @@ void WarpSpecializer::createConsumer() {
     overlapTrips(overlap, counted[2]);
   else
     takeTurns();
+  if (isCopier)
+    refill(stage, phase);
+  outlivePeer();
   if (rotates)
     rotate(stage, phase, firstStage, firstPhase);
   if (parts.tiles) {
@@ -507,10 +593,20 @@ void WarpSpecializer::run() {
                      : parts.tiles ? parts.tiles.getOperation()
                                    : parts.loop;
   b.setInsertionPoint(begin);
-  RingInitOp::create(b, loc, ring, config.producerThreads(), consumers / 32);
+  RingInitOp::create(b, loc, ring, config.copyThreads(), consumers / 32,
+                     blocks());
   Value thread = arith::IndexCastOp::create(
       b, loc, b.getI32Type(),
       gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));
+  if (config.producers == 0) {
+    isCopier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, thread,
+                                     constant(config.copyThreads()));
+    createFirstCopies();
+    createConsumer();
+    if (parts.wait)
+      parts.wait.erase();
+    return;
+  }
   Value isProducer = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
                                            thread, constant(consumers));
   auto roles = scf::IfOp::create(b, loc, isProducer, /*withElse=*/true);
@@ -543,7 +639,7 @@ struct SpecializeWarpsPass
       return signalPassFailure();
     }
     const KernelConfig &config = attr.getConfig();
-    if (config.producerThreads() == 0)
+    if (!config.usesRing())
       return;
     if (loops.size() != 1) {
       kernel.emitOpError("expected one loop of copies, got ") << loops.size();

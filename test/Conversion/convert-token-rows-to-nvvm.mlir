@@ -37,14 +37,16 @@ gpu.module @scales_module {
 // CHECK-LABEL: llvm.func @columns
 // CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-NOT: llvm.load {{.*}} -> vector
-// Token scales are by row, 2 a unit; the bias is by column, 2 a tile.
+// Token scales are by row, 2 a unit; the bias is by column, 2 a tile, of which each
+// lane loads a share.
 // CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<1> -> f32
 // CHECK-NOT: -> f32
-// CHECK-COUNT-16: llvm.load {{.*}} : !llvm.ptr<1> -> i16
+// CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<1> -> i16
 // CHECK-NOT: -> i16
+// CHECK-COUNT-16: nvvm.shfl.sync {{ *}}idx
 // Two halves of a unit, twice four tiles: each four words are exchanged twice and
 // stored as one.
-// CHECK-COUNT-16: nvvm.shfl.sync
+// CHECK-COUNT-16: nvvm.shfl.sync {{ *}}bfly
 // CHECK-NOT: nvvm.shfl.sync
 // CHECK: llvm.return
 gpu.module @columns_module {

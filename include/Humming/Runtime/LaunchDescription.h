@@ -39,7 +39,7 @@ llvm::Expected<unsigned> parseChipNumber(llvm::StringRef chip);
 /// the codes, and the fields of weights and scales are empty.
 struct LaunchDescription {
   /// Version of the JSON form and of the argument order.
-  static constexpr int64_t kFormatVersion = 3;
+  static constexpr int64_t kFormatVersion = 4;
   /// Bytes that the counters of split-K are padded to in the workspace.
   static constexpr int64_t kWorkspaceAlignment = 256;
 
@@ -97,6 +97,10 @@ struct LaunchDescription {
   /// The blocks along K are a cluster (the kernel says so itself) and need no
   /// workspace.
   bool cluster = false;
+  /// Blocks of a cluster along features and tokens (the kernel says so itself):
+  /// 1 or 2. The grid is whole clusters.
+  int32_t clusterN = 1;
+  int32_t clusterM = 1;
   std::string activation;              ///< format of x, `bf16`
   std::string weight;                  ///< format of w, `u4`
   std::string scale;                   ///< format of the scales
@@ -160,7 +164,8 @@ struct LaunchDescription {
   /// Of a quantize kernel: ceil(m/blockM) x ceil(k/blockN) x 1, with n = k; of
   /// a gather the same with n the columns; of a pack ceil(n/blockN) x
   /// ceil(k/blockM) x 1, with m = k.
-  /// ceil(n/blockN) x ceil(m/blockM) x splitK; for a persistent kernel, on a
+  /// ceil(n/blockN) x ceil(m/blockM) x splitK, the first two rounded up to
+  /// whole clusters; for a persistent kernel, on a
   /// card of so many `processors` (SMs), at most that many blocks. Empty (no
   /// launch) for m = 0 or n = 0.
   Grid grid(int64_t m, int64_t n, unsigned processors = 0) const;

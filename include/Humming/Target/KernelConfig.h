@@ -104,10 +104,21 @@ llvm::StringRef stringify(ScalePlacement placement);
 /// What the rows of an MMA are.
 enum class MmaRows : uint8_t {
   Features, ///< weights are the A operand
-  Tokens,   ///< activations are; plain weights with wgmma alone (rule L25)
+  Tokens,   ///< activations are; plain weights with wgmma alone (rule L26)
 };
 
 llvm::StringRef stringify(MmaRows rows);
+
+/// Which tile the two blocks of a cluster share: each copies half of it into
+/// the shared memory of both (multicast), so that it crosses the wires from L2
+/// once.
+enum class Multicast : uint8_t {
+  None,
+  Activations, ///< blocks of neighbouring features
+  Weights,     ///< blocks of neighbouring tokens
+};
+
+llvm::StringRef stringify(Multicast multicast);
 
 /// The lowering of one kernel. Printed as
 /// `mma=m16n8k16,block=64x16x256,warp=16x16,warps_k=2,stages=4,copy=cp.async,scale=accumulator,split_k=1`.
@@ -116,7 +127,7 @@ struct KernelConfig {
   int32_t blockN = 64; ///< features of a block, multiple of 64
   int32_t blockM = 16; ///< tokens of a block, multiple of 8
   int32_t blockK = 64; ///< reduction elements of a stage, multiple of 64
-  int32_t warpN = 16;  ///< features of a warp: 16, 32 or 64 (or rule L25)
+  int32_t warpN = 16;  ///< features of a warp: 16, 32 or 64 (or rule L26)
   int32_t warpM = 16;  ///< tokens of a warp, multiple of 8, divides blockM
   int32_t warpsK = 1;  ///< warps that share a stage's 64-wide K slabs
   int32_t stages = 2;  ///< buffers of the copy pipeline
@@ -134,6 +145,12 @@ struct KernelConfig {
   /// each other's shared memory, without a workspace. Printed where set:
   /// `,cluster=1`.
   int32_t cluster = 0;
+  /// 0: with copy=tensor no warp only copies, the first that multiplies does it
+  /// as well, and the registers of a block are for those that multiply. Printed
+  /// where 0: `,producers=0`.
+  int32_t producers = 1;
+  /// Printed where set: `,multicast=activations`.
+  Multicast multicast = Multicast::None;
   /// Tokens: 64 tokens by blockN features an MMA. A thread's sums have two
   /// token scales then and, with blocks of scales, one weight scale. Printed
   /// where set: `,rows=tokens`.
@@ -148,11 +165,28 @@ struct KernelConfig {
   int32_t numWarps() const { return warpsN() * warpsM() * warpsK; }
   /// Threads that multiply.
   int32_t numThreads() const { return numWarps() * 32; }
-  /// Threads that only copy, after the others in the block: a warpgroup with
-  /// copy=bulk, a warp with copy=tensor.
-  int32_t producerThreads() const {
+  /// Whether copies run ahead through a ring of barriers.
+  bool usesRing() const {
+    return copy == CopyKind::Bulk || copy == CopyKind::Tensor;
+  }
+  /// Threads that copy into the ring: a warpgroup with copy=bulk, a warp with
+  /// copy=tensor. They come after the others in the block, or are its first.
+  int32_t copyThreads() const {
     return copy == CopyKind::Bulk ? 128 : copy == CopyKind::Tensor ? 32 : 0;
   }
+  int32_t firstCopyThread() const { return producers ? numThreads() : 0; }
+  /// Threads that only copy.
+  int32_t producerThreads() const { return producers ? copyThreads() : 0; }
+  /// Blocks of a cluster along features, tokens and K.
+  int32_t clusterN() const {
+    return multicast == Multicast::Activations ? 2 : 1;
+  }
+  int32_t clusterM() const { return multicast == Multicast::Weights ? 2 : 1; }
+  int32_t clusterK() const { return cluster ? splitK : 1; }
+  /// Blocks that copy the tile of activations, or of weights, together.
+  int32_t blocksOfActivations() const { return clusterN(); }
+  int32_t blocksOfWeights() const { return clusterM(); }
+  int32_t blocksOfMulticast() const { return clusterN() * clusterM(); }
   int32_t blockThreads() const { return numThreads() + producerThreads(); }
 
   bool operator==(const KernelConfig &o) const;

@@ -64,6 +64,19 @@ func.func @copy_c13(%p: !llvm.ptr<1>, %i: i32, %t: !tile, %r: !ring, %m: !llvm.p
 
 // -----
 
+!tile = memref<3x2048xi8, #gpu.address_space<workgroup>>
+!ring = memref<3x16xi8, #gpu.address_space<workgroup>>
+
+func.func @copy_c14(%p: !llvm.ptr<1>, %i: i32, %t: !tile, %r: !ring, %m: !llvm.ptr) {
+  // expected-error @+1 {{expected blocks to be 1, or 2 for a copy of a multiple of 16 rows by a tensor map, got 2}}
+  hquant.copy_tile %p[%i, %i] bounds[%i, %i] stride %i to %t[%i] through %r by %m
+      {cell_bytes = 2, tile_rows = 8, tile_columns = 64, granule = 16, threads = 32, blocks = 2, swizzle}
+      : !llvm.ptr<1> to !tile through !ring
+  return
+}
+
+// -----
+
 !ring = memref<3x8xi8, #gpu.address_space<workgroup>>
 
 func.func @ring_c1(%i: i32, %r: !ring) {
@@ -89,6 +102,16 @@ func.func @ring_c1_stages(%i: i32, %r: !ring) {
 func.func @ring_c2(%r: !ring) {
   // expected-error @+1 {{expected 1 to 1024 producer threads and 1 to 32 consumer warps, got 128 and 0}}
   hquant.ring_init %r {producers = 128, consumers = 0} : !ring
+  return
+}
+
+// -----
+
+!ring = memref<3x16xi8, #gpu.address_space<workgroup>>
+
+func.func @ring_c4(%i: i32, %r: !ring) {
+  // expected-error @+1 {{expected 1 or 2 blocks, got 3}}
+  hquant.ring_release %r[%i] {blocks = 3} : !ring
   return
 }
 

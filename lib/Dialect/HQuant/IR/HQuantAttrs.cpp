@@ -53,11 +53,11 @@ llvm::hash_code humming::hash_value(const QuantType &type) {
 }
 
 llvm::hash_code humming::hash_value(const KernelConfig &config) {
-  return llvm::hash_combine(config.mma, config.blockN, config.blockM,
-                            config.blockK, config.warpN, config.warpM,
-                            config.warpsK, config.stages, config.copy,
-                            config.scale, config.splitK, config.early,
-                            config.persistent, config.cluster, config.rows);
+  return llvm::hash_combine(
+      config.mma, config.blockN, config.blockM, config.blockK, config.warpN,
+      config.warpM, config.warpsK, config.stages, config.copy, config.scale,
+      config.splitK, config.early, config.persistent, config.cluster,
+      config.multicast, config.producers, config.rows);
 }
 
 llvm::hash_code humming::hash_value(const QuantizeConfig &config) {

@@ -170,6 +170,13 @@ static LogicalResult verifyRing(Operation *op, Value ring) {
   return success();
 }
 
+/// ring_c4
+static LogicalResult verifyBlocks(Operation *op, int64_t blocks) {
+  if (blocks != 1 && blocks != 2)
+    return op->emitOpError("expected 1 or 2 blocks, got ") << blocks;
+  return success();
+}
+
 /// The first of the threads that copy; see the callers' constraints.
 static bool isFirstThread(int64_t first, int64_t threads) {
   return first >= 0 && first % 32 == 0 && first <= 1024 - threads;
@@ -190,6 +197,13 @@ static LogicalResult verifyProducers(CopyTileOp op) {
     return op.emitOpError("expected a copy by a tensor map to have swizzle, "
                           "granule 16, cells of at most 16 bytes and a "
                           "multiple of 8 rows");
+  // copy_c14
+  int64_t blocks = op.getBlocks();
+  if (blocks != 1 &&
+      (blocks != 2 || !op.getMap() || int64_t(op.getTileRows()) % 16 != 0))
+    return op.emitOpError("expected blocks to be 1, or 2 for a copy of a "
+                          "multiple of 16 rows by a tensor map, got ")
+           << blocks;
   if (op.getRing() && op.getMap()) {
     // copy_c11
     if (!op.getStage())
@@ -231,6 +245,8 @@ LogicalResult RingInitOp::verify() {
     return emitOpError("expected 1 to 1024 producer threads and 1 to 32 "
                        "consumer warps, got ")
            << int64_t(getProducers()) << " and " << int64_t(getConsumers());
+  if (failed(verifyBlocks(*this, getBlocks())))
+    return failure();
   return verifyRing(*this, getRing());
 }
 
@@ -243,9 +259,17 @@ LogicalResult RingCommitOp::verify() {
   return verifyRing(*this, getRing());
 }
 
-LogicalResult RingAcquireOp::verify() { return verifyRing(*this, getRing()); }
+LogicalResult RingAcquireOp::verify() {
+  if (failed(verifyBlocks(*this, getBlocks())))
+    return failure();
+  return verifyRing(*this, getRing());
+}
 LogicalResult RingWaitOp::verify() { return verifyRing(*this, getRing()); }
-LogicalResult RingReleaseOp::verify() { return verifyRing(*this, getRing()); }
+LogicalResult RingReleaseOp::verify() {
+  if (failed(verifyBlocks(*this, getBlocks())))
+    return failure();
+  return verifyRing(*this, getRing());
+}
 
 LogicalResult FetchTileOp::verify() {
   if (failed(verifyTile(*this, /*swizzle=*/false)) ||

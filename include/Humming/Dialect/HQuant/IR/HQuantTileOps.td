@@ -124,6 +124,9 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
     extents and stride are those of the copy, its swizzle is that of `swizzle`. What is
     out of bounds becomes zero.
 
+    With `blocks` = 2 (and a map) the two blocks of a cluster that name the same tile
+    copy it together: each half of the rows, into the memory of both.
+
     ```mlir
     hquant.copy_tile %x[%row, %col] bounds [%m, %k] stride %ldx to %tile[%stage]
         {cell_bytes = 2, tile_rows = 16, tile_columns = 64, granule = 16,
@@ -137,7 +140,8 @@ def HQuant_CopyTileOp : HQuant_CopyBase<"copy_tile", [
       Optional<HQuant_WorkgroupBytes>:$ring, Optional<HQuant_TensorMap>:$map,
       I64Attr:$cell_bytes, I64Attr:$tile_rows, I64Attr:$tile_columns,
       I64Attr:$granule, I64Attr:$threads,
-      DefaultValuedAttr<I64Attr, "0">:$first_thread, UnitAttr:$swizzle,
+      DefaultValuedAttr<I64Attr, "0">:$first_thread,
+      DefaultValuedAttr<I64Attr, "1">:$blocks, UnitAttr:$swizzle,
       UnitAttr:$async, UnitAttr:$independent);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` `bounds` `[` $rowBound `,` $columnBound `]`
@@ -238,11 +242,12 @@ def HQuant_RingInitOp : HQuant_TileOp<"ring_init", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "prepare the barriers of a ring, by the whole block";
   let description = [{
-    `producers` threads will commit each stage, `consumers` warps release it. Ends
-    with a barrier of all threads.
+    `producers` threads will commit each stage, `consumers` warps of each of `blocks`
+    blocks release it. Ends with a barrier of all threads, of the cluster with two
+    blocks: these copy tiles together, so a stage is filled when it is empty in both.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$ring, I64Attr:$producers,
-      I64Attr:$consumers);
+      I64Attr:$consumers, DefaultValuedAttr<I64Attr, "1">:$blocks);
   let assemblyFormat = "$ring attr-dict `:` type($ring)";
   let hasVerifier = 1;
 }
@@ -256,9 +261,10 @@ def HQuant_RingAcquireOp : HQuant_RingOp<"ring_acquire"> {
   let summary = "wait until the consumers have left a stage";
   let description = [{
     `phase` is that of the round before the one to be filled; in the first round (1)
-    it returns at once.
+    it returns at once. With `blocks` = 2 the consumers are those of both blocks.
   }];
-  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage, I32:$phase);
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage, I32:$phase,
+      DefaultValuedAttr<I64Attr, "1">:$blocks);
   let assemblyFormat =
     "$ring `[` $stage `]` `phase` $phase attr-dict `:` type($ring)";
 }
@@ -282,7 +288,11 @@ def HQuant_RingWaitOp : HQuant_RingOp<"ring_wait"> {
 
 def HQuant_RingReleaseOp : HQuant_RingOp<"ring_release"> {
   let summary = "leave a stage: this warp has read it";
-  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage);
+  let description = [{
+    With `blocks` = 2 it says so to both blocks that fill the stage.
+  }];
+  let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage,
+      DefaultValuedAttr<I64Attr, "1">:$blocks);
   let assemblyFormat = "$ring `[` $stage `]` attr-dict `:` type($ring)";
 }
 
@@ -679,7 +689,8 @@ def HQuant_ReduceClusterOp : HQuant_TileOp<"reduce_cluster", [
   let summary = "add the accumulators of a cluster whose blocks share a tile's K";
   let description = [{
     The grid's third dimension is the cluster, of `blocks` blocks (the kernel's
-    `known_cluster_size`). All blocks but the first leave their f32 partial sums in
+    `known_cluster_size`, whose other dimensions may be larger than 1: each of their
+    places adds up for itself). All blocks but the first leave their f32 partial sums in
     their `scratch`, the first one adds them to its own in the order of the split
     index, so equal inputs give equal bits. `is_last` is uniform in the block and
     true in the first one, which holds the result. No block leaves before that.
