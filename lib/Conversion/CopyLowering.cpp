@@ -207,8 +207,26 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     return success();
   }
 
-  /// One bulk copy for each tile row, by a thread of its own, counted in bytes
-  /// by the barrier `full`. What is out of bounds is cleared by all threads.
+  /// Rows that one thread copies, at most: no more than it takes to start
+  /// another one's copies.
+  static constexpr int64_t kRowsOfOneThread = 4;
+
+  static void expect(LoweringBuilder &lb, Value full, Value bytes) {
+    NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full, bytes,
+                                     NVVM::MemScopeKind::CTA);
+  }
+  static Value rowAt(LoweringBuilder &lb, const TileShape &tile,
+                     const TileSource &source, Value row) {
+    Value line =
+        lb.mul(lb.zext64(lb.add(source.row, row)), lb.zext64(source.stride));
+    return lb.offset(
+        source.pointer,
+        lb.mul(lb.add(line, lb.zext64(source.column)), tile.cellBytes));
+  }
+
+  /// One bulk copy for each tile row, counted in bytes by the barrier `full`:
+  /// by a thread of its own, or, of few rows that are all in bounds, by the
+  /// first. What is out of bounds is cleared by all threads.
   static void copyBulk(LoweringBuilder &lb, const TileShape &tile,
                        const TileSource &source, Value dest, Value full,
                        int64_t firstThread) {
@@ -222,6 +240,32 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
       Value inside = lb.ult(lb.add(source.row, row), source.rowBound);
       return lb.mul(lb.select(inside, columns, lb.c(0)), tile.cellBytes);
     };
+    Value isWhole =
+        lb.and_(lb.eq(columns, lb.c(tile.columns)),
+                lb.ult(lb.add(source.row, tile.rows - 1), source.rowBound));
+    Value isCut = lb.xor_(isWhole, lb.constant(lb.b.getI1Type(), 1));
+    if (tile.threads == 32 && tile.rows <= kRowsOfOneThread) {
+      lb.when(lb.and_(isWhole, lb.eq(thread, lb.c(0))), [&] {
+        expect(lb, full, lb.c(tile.rows * rowBytes));
+        for (int64_t row = 0; row < tile.rows; ++row)
+          bulkCopy(lb, lb.offset(dest, row * rowBytes),
+                   rowAt(lb, tile, source, lb.c(row)), lb.c(rowBytes), full);
+      });
+      lb.when(isCut, [&] {
+        copyRows(lb, tile, source, dest, full, thread, bytesOf);
+        clearRest(lb, tile, dest, thread, bytesOf);
+      });
+      return;
+    }
+    copyRows(lb, tile, source, dest, full, thread, bytesOf);
+    lb.when(isCut, [&] { clearRest(lb, tile, dest, thread, bytesOf); });
+  }
+
+  /// Every row by a thread.
+  static void copyRows(LoweringBuilder &lb, const TileShape &tile,
+                       const TileSource &source, Value dest, Value full,
+                       Value thread, function_ref<Value(Value)> bytesOf) {
+    int64_t rowBytes = tile.cellBytes * tile.columns;
     // A warp's threads start their copies one after the other, so neighbouring
     // rows go to different warps.
     Value own = lb.add(lb.mul(lb.and_(thread, 31), tile.threads / 32),
@@ -229,47 +273,42 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
     lb.when(lb.ult(own, tile.rows), [&] {
       Value bytes = bytesOf(own);
       lb.when(lb.ult(lb.c(0), bytes), [&] {
-        Value line = lb.mul(lb.zext64(lb.add(source.row, own)),
-                            lb.zext64(source.stride));
-        Value from = lb.offset(
-            source.pointer,
-            lb.mul(lb.add(line, lb.zext64(source.column)), tile.cellBytes));
-        Value to = lb.offset(dest, lb.mul(own, rowBytes));
-        NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full, bytes,
-                                         NVVM::MemScopeKind::CTA);
-        bulkCopy(lb, to, from, bytes, full);
+        expect(lb, full, bytes);
+        bulkCopy(lb, lb.offset(dest, lb.mul(own, rowBytes)),
+                 rowAt(lb, tile, source, own), bytes, full);
       });
     });
-    // The warp must be whole again where the branch below has a barrier.
+    // The warp must be whole again where there is a barrier (clearRest).
     NVVM::SyncWarpOp::create(lb.b, lb.loc, lb.c(-1));
-    Value isWhole =
-        lb.and_(lb.eq(columns, lb.c(tile.columns)),
-                lb.ult(lb.add(source.row, tile.rows - 1), source.rowBound));
-    lb.when(lb.xor_(isWhole, lb.constant(lb.b.getI1Type(), 1)), [&] {
-      auto rows =
-          scf::ForOp::create(lb.b, lb.loc, lb.c(0), lb.c(tile.rows), lb.c(1));
-      {
-        OpBuilder::InsertionGuard guard(lb.b);
-        lb.b.setInsertionPointToStart(rows.getBody());
-        Value row = rows.getInductionVar();
-        Value begin = lb.add(bytesOf(row), lb.shl(thread, 4));
-        auto chunks = scf::ForOp::create(lb.b, lb.loc, begin, lb.c(rowBytes),
-                                         lb.c(16 * tile.threads));
-        lb.b.setInsertionPointToStart(chunks.getBody());
-        Value at = lb.add(lb.mul(row, rowBytes), chunks.getInductionVar());
-        lb.store(lb.pack(SmallVector<Value>(4, lb.c(0))), lb.offset(dest, at),
-                 16);
-      }
-      // Before the arrival of the first thread, which covers these stores, and
-      // before the bulk copies of the next round.
-      NVVM::FenceProxyOp::create(
-          lb.b, lb.loc,
-          NVVM::ProxyKindAttr::get(lb.b.getContext(),
-                                   NVVM::ProxyKind::async_shared),
-          NVVM::SharedSpaceAttr::get(lb.b.getContext(),
-                                     NVVM::SharedSpace::shared_cta));
-      lb.barrier(BarrierOfProducers, tile.threads);
-    });
+  }
+
+  /// What lies behind the first bytesOf(row) bytes of the rows.
+  static void clearRest(LoweringBuilder &lb, const TileShape &tile, Value dest,
+                        Value thread, function_ref<Value(Value)> bytesOf) {
+    int64_t rowBytes = tile.cellBytes * tile.columns;
+    auto rows =
+        scf::ForOp::create(lb.b, lb.loc, lb.c(0), lb.c(tile.rows), lb.c(1));
+    {
+      OpBuilder::InsertionGuard guard(lb.b);
+      lb.b.setInsertionPointToStart(rows.getBody());
+      Value row = rows.getInductionVar();
+      Value begin = lb.add(bytesOf(row), lb.shl(thread, 4));
+      auto chunks = scf::ForOp::create(lb.b, lb.loc, begin, lb.c(rowBytes),
+                                       lb.c(16 * tile.threads));
+      lb.b.setInsertionPointToStart(chunks.getBody());
+      Value at = lb.add(lb.mul(row, rowBytes), chunks.getInductionVar());
+      lb.store(lb.pack(SmallVector<Value>(4, lb.c(0))), lb.offset(dest, at),
+               16);
+    }
+    // Before the arrival of the first thread, which covers these stores, and
+    // before the bulk copies of the next round.
+    NVVM::FenceProxyOp::create(
+        lb.b, lb.loc,
+        NVVM::ProxyKindAttr::get(lb.b.getContext(),
+                                 NVVM::ProxyKind::async_shared),
+        NVVM::SharedSpaceAttr::get(lb.b.getContext(),
+                                   NVVM::SharedSpace::shared_cta));
+    lb.barrier(BarrierOfProducers, tile.threads);
   }
 
   /// The form that PTX 8.0 has: to .shared::cluster, where addresses of the
@@ -317,9 +356,7 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
                               suffix + operands + ";";
     constraints += "~{memory}";
     lb.when(lb.eq(lb.threadId(), lb.c(tile.firstThread)), [&] {
-      NVVM::MBarrierExpectTxOp::create(lb.b, lb.loc, full,
-                                       lb.c(tile.rows * rowBytes),
-                                       NVVM::MemScopeKind::CTA);
+      expect(lb, full, lb.c(tile.rows * rowBytes));
       for (int64_t panel = 0; panel < rowBytes / 128; ++panel)
         for (int64_t row = 0; row < rows; row += boxRows) {
           SmallVector<Value> values = {
@@ -337,7 +374,6 @@ struct LowerCopyTile : OpConversionPattern<CopyTileOp> {
               ArrayAttr());
         }
     });
-    NVVM::SyncWarpOp::create(lb.b, lb.loc, lb.c(-1));
   }
 
   /// Swizzled rows, in panels of up to 256 bytes: threads / 16 (or / 8) rows at

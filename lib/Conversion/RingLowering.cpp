@@ -122,8 +122,9 @@ struct LowerRingCommit : OpConversionPattern<RingCommitOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     Value full = barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kFull);
-    NVVM::CpAsyncMBarrierArriveOp::create(rewriter, op.getLoc(), full,
-                                          /*noinc=*/true);
+    if (!op.getBulk())
+      NVVM::CpAsyncMBarrierArriveOp::create(rewriter, op.getLoc(), full,
+                                            /*noinc=*/true);
     lb.when(lb.eq(lb.threadId(), lb.c(op.getFirstThread())),
             [&] { arrive(lb, full); });
     rewriter.eraseOp(op);

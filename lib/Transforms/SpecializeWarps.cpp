@@ -117,6 +117,16 @@ private:
   std::pair<Value, Value> createProducerTrips(Value stage, Value phase);
   /// Copies of trip `trip` that are `wanted`, into `stage`.
   void copyTrip(Value trip, Value stage, function_ref<bool(CopyTileOp)> wanted);
+  /// Whether the copy is counted by the ring: by tensor map or bulk.
+  bool isBulk(CopyTileOp copy) const;
+  bool isBulk() const {
+    return llvm::all_of(parts.copies,
+                        [&](CopyTileOp copy) { return isBulk(copy); });
+  }
+  void commit(Value stage) {
+    RingCommitOp::create(b, loc, ring, stage, config.firstCopyThread(),
+                         isBulk());
+  }
   /// A loop over trips [from, to) that hands `body` the trip, the stage and the
   /// phase; returns the stage and the phase after it.
   std::pair<Value, Value>
@@ -166,6 +176,16 @@ void WarpSpecializer::createRing() {
   ring = scratch;
 }
 
+bool WarpSpecializer::isBulk(CopyTileOp copy) const {
+  if (copy.getMap())
+    return true;
+  // Rows that lie as they are copied are one bulk copy each, but many short
+  // ones cost more to start than to copy in pieces of 16 bytes.
+  bool isShort = copy.getTileColumns() * copy.getCellBytes() <= kShortRow &&
+                 copy.getTileRows() > kFewRows;
+  return !copy.getSwizzle() && !isShort;
+}
+
 void WarpSpecializer::copyTrip(Value trip, Value stage,
                                function_ref<bool(CopyTileOp)> wanted) {
   IRMapping mapping = ofTile;
@@ -177,11 +197,7 @@ void WarpSpecializer::copyTrip(Value trip, Value stage,
     clone.setThreads(config.copyThreads());
     clone.setFirstThread(config.firstCopyThread());
     clone.setAsync(true);
-    // Rows that lie as they are copied are one bulk copy each, but many short
-    // ones cost more to start than to copy in pieces of 16 bytes.
-    bool isShort = copy.getTileColumns() * copy.getCellBytes() <= kShortRow &&
-                   copy.getTileRows() > kFewRows;
-    if (clone.getMap() || (!clone.getSwizzle() && !isShort))
+    if (isBulk(copy))
       clone.getRingMutable().assign(ring);
   }
 }
@@ -231,9 +247,6 @@ std::pair<Value, Value> WarpSpecializer::createProducerTrips(Value stage,
                                                              Value phase) {
   Value first = parts.loop.getLowerBound(), last = parts.loop.getUpperBound();
   auto all = [](CopyTileOp) { return true; };
-  auto commit = [&](Value s) {
-    RingCommitOp::create(b, loc, ring, s, config.firstCopyThread());
-  };
   auto fill = [&](Value trip, Value stage, Value phase) {
     RingAcquireOp::create(b, loc, ring, stage, phase, blocks());
     copyTrip(trip, stage, all);
@@ -273,7 +286,7 @@ void WarpSpecializer::createFirstCopies() {
         return !parts.wait || c.getIndependent() == independent;
       });
       if (commits)
-        RingCommitOp::create(b, loc, ring, s, config.firstCopyThread());
+        commit(s);
     });
   };
   if (parts.wait) {
@@ -283,9 +296,9 @@ void WarpSpecializer::createFirstCopies() {
   copy(/*independent=*/false, /*commits=*/true);
 }
 
-/// In trip i, copies those of trip i + S - 2 into the stage of trip i - 2, which
-/// the other warps have left unless they are more than a trip behind. While the
-/// trip's last MMAs run, if they are waited for: then there is time.
+/// In trip i, copies those of trip i + S - 2 into the stage of trip i - 2,
+/// which the other warps have left unless they are more than a trip behind.
+/// While the trip's last MMAs run, if they are waited for: then there is time.
 void WarpSpecializer::refill(Value stage, Value phase) {
   Block *body = parts.loop.getBody();
   b.setInsertionPointToStart(body);
@@ -312,7 +325,7 @@ void WarpSpecializer::refill(Value stage, Value phase) {
   b.setInsertionPointToStart(branch.thenBlock());
   RingAcquireOp::create(b, loc, ring, target, before, blocks());
   copyTrip(trip, target, [](CopyTileOp) { return true; });
-  RingCommitOp::create(b, loc, ring, target, config.firstCopyThread());
+  commit(target);
 }
 
 /// Moves the beginning of the computation, up to the first asynchronous MMA,
@@ -560,16 +573,16 @@ void WarpSpecializer::createConsumer() {
     b.setInsertionPointAfter(parts.loop);
     WaitCopiesOp::create(b, loc, 0);
   }
-  parts.afterCopies.erase();
-  parts.afterCompute.erase();
-  for (CopyTileOp copy : parts.copies)
-    copy.erase();
   if (overlap)
     overlapTrips(overlap, counted[2]);
   else
     takeTurns();
   if (isCopier)
     refill(stage, phase);
+  parts.afterCopies.erase();
+  parts.afterCompute.erase();
+  for (CopyTileOp copy : parts.copies)
+    copy.erase();
   outlivePeer();
   if (rotates)
     rotate(stage, phase, firstStage, firstPhase);
@@ -593,8 +606,8 @@ void WarpSpecializer::run() {
                      : parts.tiles ? parts.tiles.getOperation()
                                    : parts.loop;
   b.setInsertionPoint(begin);
-  RingInitOp::create(b, loc, ring, config.copyThreads(), consumers / 32,
-                     blocks());
+  RingInitOp::create(b, loc, ring, isBulk() ? 0 : config.copyThreads(),
+                     consumers / 32, blocks());
   Value thread = arith::IndexCastOp::create(
       b, loc, b.getI32Type(),
       gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));

@@ -100,7 +100,7 @@ func.func @ring_c1_stages(%i: i32, %r: !ring) {
 !ring = memref<3x16xi8, #gpu.address_space<workgroup>>
 
 func.func @ring_c2(%r: !ring) {
-  // expected-error @+1 {{expected 1 to 1024 producer threads and 1 to 32 consumer warps, got 128 and 0}}
+  // expected-error @+1 {{expected 0 to 1024 producer threads and 1 to 32 consumer warps, got 128 and 0}}
   hquant.ring_init %r {producers = 128, consumers = 0} : !ring
   return
 }

@@ -240,9 +240,9 @@ LogicalResult CopyTileOp::verify() {
 
 LogicalResult RingInitOp::verify() {
   // ring_c2
-  if (getProducers() <= 0 || getProducers() > 1024 || getConsumers() <= 0 ||
+  if (int64_t(getProducers()) < 0 || getProducers() > 1024 || getConsumers() <= 0 ||
       getConsumers() > 32)
-    return emitOpError("expected 1 to 1024 producer threads and 1 to 32 "
+    return emitOpError("expected 0 to 1024 producer threads and 1 to 32 "
                        "consumer warps, got ")
            << int64_t(getProducers()) << " and " << int64_t(getConsumers());
   if (failed(verifyBlocks(*this, getBlocks())))

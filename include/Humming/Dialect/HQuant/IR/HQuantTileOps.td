@@ -242,7 +242,7 @@ def HQuant_RingInitOp : HQuant_TileOp<"ring_init", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "prepare the barriers of a ring, by the whole block";
   let description = [{
-    `producers` threads will commit each stage, `consumers` warps of each of `blocks`
+    `producers` threads will commit each stage (0: with `bulk`), `consumers` warps of each of `blocks`
     blocks release it. Ends with a barrier of all threads, of the cluster with two
     blocks: these copy tiles together, so a stage is filled when it is empty in both.
   }];
@@ -272,10 +272,11 @@ def HQuant_RingAcquireOp : HQuant_RingOp<"ring_acquire"> {
 def HQuant_RingCommitOp : HQuant_RingOp<"ring_commit"> {
   let summary = "count this thread's copies into a stage, once they have landed";
   let description = [{
-    By each producer thread, from `first_thread` on. Does not wait.
+    By each producer thread, from `first_thread` on. Does not wait. With `bulk` no
+    thread has copies of its own (cp.async), only the first one counts.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$ring, I32:$stage,
-      I64Attr:$first_thread);
+      I64Attr:$first_thread, UnitAttr:$bulk);
   let assemblyFormat = "$ring `[` $stage `]` attr-dict `:` type($ring)";
 }
 
