@@ -28,6 +28,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include <chrono>
+#include <numeric>
 
 using namespace mlir;
 using namespace humming;
@@ -205,8 +206,13 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
   Location loc = b.getUnknownLoc();
   auto size = [](int64_t v) { return v > 0 ? v : ShapedType::kDynamic; };
   int64_t n = size(problem.n), k = size(problem.k);
-  // Packed scales are one a row, whatever the rows that share them.
+  // Packed scales are one a row, whatever the rows that share them; that these
+  // do is a promise.
   QuantType perRow = problem.weight;
+  const bool isBlock =
+      problem.weight.granularity.rows > 1 && problem.weight.granularity.columns;
+  int64_t sharingRows =
+      std::gcd(problem.weight.granularity.rows, problem.weight.rowPhase);
   perRow.granularity.rows = 1;
   perRow.rowPhase = 0;
   auto quant = QuantTypeAttr::get(context, perRow);
@@ -283,7 +289,8 @@ OwningOpRef<ModuleOp> buildOperatorStage(MLIRContext *context,
                           : StringAttr(),
       problem.activationGroup ? b.getI64IntegerAttr(problem.activationGroup)
                               : IntegerAttr(),
-      problem.accumulator.isF16() ? b.getStringAttr("f16") : StringAttr());
+      problem.accumulator.isF16() ? b.getStringAttr("f16") : StringAttr(),
+      isBlock ? b.getI64IntegerAttr(sharingRows) : IntegerAttr());
   func::ReturnOp::create(b, loc, c);
   return module;
 }

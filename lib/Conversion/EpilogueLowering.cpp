@@ -1,4 +1,4 @@
-//===- EpilogueLowering.cpp - Reductions, scales, bias, stores --*- C++ -*-===//
+//===- EpilogueLowering.cpp - Reductions, scales, bias -----*- C++ -*-===//
 //
 // Part of the Humming project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,9 @@
 //
 // Accumulator (u, t, v) of a lane with g = lane / 4, i = lane % 4 is the result
 // for feature 16 u + g + 8 (v / 2) and token 8 t + 2 i + v % 2 of the warp's
-// part. All sums across warps and blocks are f32, in the order of the warp or
-// split index.
+// part; where an op says token_rows, for token 16 u + g + 8 (v / 2) and feature
+// 8 t + 2 i + v % 2. All sums across warps and blocks are f32, in the order of
+// the warp or split index.
 //
 //===----------------------------------------------------------------------===//
 
@@ -232,6 +233,10 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     auto type = cast<VectorType>(op.getAccumulators().getType());
     int64_t units = type.getDimSize(0);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
+    if (op.getTokenRows()) {
+      rewriter.replaceOpWithMultiple(op, {scaleColumns(lb, op, adaptor)});
+      return success();
+    }
     Value feature = adaptor.getFeature().front();
     // Packed scales are padded to whole strips, so a warp that begins inside
     // the matrix may read all of its rows.
@@ -285,41 +290,82 @@ struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
     rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
+
+  /// The scale of feature 16 u + 8 h + g of a strip stands at 8 g + 2 u + h: of
+  /// tile t = 2 u + h and column g at 8 g + t. A lane's columns 2 i and 2 i + 1
+  /// of a strip's 8 tiles are 16 scales side by side.
+  static SmallVector<Value> scaleColumns(LoweringBuilder &lb, ScaleRowsOp op,
+                                         OneToNOpAdaptor adaptor) {
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    NumberFormat format = op.getFormat().getFormat();
+    int64_t bytes = format.bits / 8, wordsOfStrip = 16 * bytes / 4;
+    Value feature = adaptor.getFeature().front();
+    Value element = lb.add(feature, lb.shl(lb.and_(lb.laneId(), 3), 4));
+    Value pointer = lb.offset(adaptor.getScales().front(),
+                              lb.zext64(lb.mul(element, bytes)));
+    SmallVector<Value> result(adaptor.getAccumulators());
+    for (int64_t strip = 0; strip < tiles / 8; ++strip) {
+      Value inside =
+          lb.ult(lb.add(feature, 64 * strip), adaptor.getBound().front());
+      SmallVector<Value> words =
+          lb.choose(inside, SmallVector<Value>(wordsOfStrip, lb.c(0)), [&] {
+            SmallVector<Value> loaded;
+            for (int64_t at = 0; at < wordsOfStrip; at += 4)
+              loaded.append(
+                  lb.loadWords(lb.offset(pointer, 64 * bytes * strip + 4 * at),
+                               4, lb.i32()));
+            return loaded;
+          });
+      SmallVector<Value> scales;
+      for (int64_t i = 0; i < 16; i += 2) {
+        SmallVector<Value> pair;
+        if (bytes == 4)
+          pair = {words[i], words[i + 1]};
+        else
+          pair = {lb.lshr(words[i * bytes / 4], i * bytes % 4 * 8)};
+        auto [first, second] = unpackScales(lb, pair, format, op.getExponent());
+        scales.append({first, second});
+      }
+      for (int64_t u = 0; u < units; ++u)
+        for (int64_t t = 0; t < 8; ++t)
+          for (int64_t v = 0; v < 4; ++v) {
+            Value &sum = result[(u * tiles + 8 * strip + t) * 4 + v];
+            sum = LLVM::FMulOp::create(lb.b, lb.loc, sum,
+                                       scales[8 * (v % 2) + t]);
+          }
+    }
+    return result;
+  }
 };
 
-/// One 4-byte value a token for this lane's columns, two a tile, from
-/// `pointer`[`first`] on. Tokens from `bound` on read the last value: their
-/// results are never stored.
+/// A value of 32 bits a column for this lane's columns, two a tile: what
+/// `loadAt` gives for the column numbered from the warp's first on.
 ///
-/// Of many tokens a warp loads each value once, a lane apiece, and passes it to
-/// the lanes that need it. A load for each would come between the stores of the
-/// results, which it may not pass: measured on an H200, W8A8 at 8192 x 8192 and
-/// M = 1024 spent 14 % of its time waiting for them.
-SmallVector<Value> loadOfTokens(LoweringBuilder &lb, Value pointer, Value first,
-                                Value bound, int64_t tiles, Type element) {
-  Value last = lb.add(bound, -1);
-  auto loadAt = [&](Value index) {
-    Value at = lb.umin(index, last);
-    return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
-  };
+/// Of many columns a warp loads each value once, a lane apiece, and passes it
+/// to the lanes that need it. A load for each would come between the stores of
+/// the results, which it may not pass: measured on an H200, W8A8 at 8192 x 8192
+/// and M = 1024 spent 14 % of its time waiting for them.
+SmallVector<Value> loadOfColumns(LoweringBuilder &lb, int64_t tiles,
+                                 function_ref<Value(Value)> loadAt) {
   Value lane = lb.laneId(), column = lb.shl(lb.and_(lane, 3), 1);
   SmallVector<Value> result;
   if (tiles < 4) {
     for (int64_t t = 0; t < tiles; ++t)
       for (int64_t i = 0; i < 2; ++i)
-        result.push_back(loadAt(lb.add(lb.add(first, column), 8 * t + i)));
+        result.push_back(loadAt(lb.add(column, 8 * t + i)));
     return result;
   }
-  SmallVector<Value> held; // token 32 i + lane
+  SmallVector<Value> held; // column 32 i + lane
   for (int64_t i = 0; i < (tiles + 3) / 4; ++i)
-    held.push_back(loadAt(lb.add(lb.add(first, lane), 32 * i)));
+    held.push_back(loadAt(lb.add(lane, 32 * i)));
   SmallVector<Value> lanes;
   for (int64_t i = 0; i < 8; ++i)
     lanes.push_back(lb.add(column, 8 * (i / 2) + i % 2));
   for (int64_t i = 0; i < 2 * tiles; ++i)
-    result.push_back(NVVM::ShflOp::create(lb.b, lb.loc, element, lb.c(-1),
-                                          held[i / 8], lanes[i % 8], lb.c(31),
-                                          NVVM::ShflKind::idx, UnitAttr()));
+    result.push_back(NVVM::ShflOp::create(
+        lb.b, lb.loc, held[0].getType(), lb.c(-1), held[i / 8], lanes[i % 8],
+        lb.c(31), NVVM::ShflKind::idx, UnitAttr()));
   return result;
 }
 
@@ -342,26 +388,28 @@ struct LowerScaleOutput : OpConversionPattern<ScaleOutputOp> {
     };
     Value index = adaptor.getIndex().front(), lane = lb.laneId();
     // By row half and unit, or by column and tile.
+    bool ofRows = op.getPer() == (op.getTokenRows() ? "token" : "feature");
     SmallVector<Value> scales;
     if (op.getPer() == "tensor") {
       scales.push_back(lb.load(lb.f32(), pointer, 4));
-    } else if (op.getPer() == "feature") {
+    } else if (ofRows) {
       Value first = lb.add(index, lb.lshr(lane, 2));
       for (int64_t u = 0; u < units; ++u)
         for (int64_t half = 0; half < 2; ++half)
           scales.push_back(scaleAt(
               lb.add(first, 16 * u * int64_t(op.getUnitStride()) + 8 * half)));
     } else {
-      scales = loadOfTokens(lb, pointer, index, adaptor.getBound().front(),
-                            tiles, lb.f32());
+      scales = loadOfColumns(lb, tiles, [&](Value column) {
+        return scaleAt(lb.add(index, column));
+      });
     }
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
         for (int64_t v = 0; v < 4; ++v) {
-          Value scale = op.getPer() == "tensor"    ? scales[0]
-                        : op.getPer() == "feature" ? scales[2 * u + v / 2]
-                                                   : scales[2 * t + v % 2];
+          Value scale = op.getPer() == "tensor" ? scales[0]
+                        : ofRows                ? scales[2 * u + v / 2]
+                                                : scales[2 * t + v % 2];
           result.push_back(LLVM::FMulOp::create(
               rewriter, op.getLoc(),
               adaptor.getAccumulators()[(u * tiles + t) * 4 + v], scale));
@@ -387,35 +435,50 @@ struct LowerSubtractOffsets : OpConversionPattern<SubtractOffsetsOp> {
       Value at = lb.umin(index, lb.add(bound, -1));
       return lb.load(element, lb.offset(pointer, lb.zext64(lb.shl(at, 2))), 4);
     };
-    bool perTensor = op.getPer() == "tensor";
-    SmallVector<Value> offsets; // -z, by column and tile
+    // By row half and unit, or by column and tile: -z is the one, the sums are
+    // the other.
+    auto load = [&](bool ofRows, Value pointer, Value first, Value bound,
+                    Type element) {
+      if (!ofRows)
+        return loadOfColumns(lb, tiles, [&](Value column) {
+          return loadAt(pointer, lb.add(first, column), bound, element);
+        });
+      SmallVector<Value> rows;
+      Value firstRow = lb.add(first, lb.lshr(lane, 2));
+      for (int64_t u = 0; u < units; ++u)
+        for (int64_t half = 0; half < 2; ++half)
+          rows.push_back(loadAt(
+              pointer,
+              lb.add(firstRow, 16 * u * int64_t(op.getUnitStride()) + 8 * half),
+              bound, element));
+      return rows;
+    };
+    const bool tokenRows = op.getTokenRows();
+    const bool perTensor = op.getPer() == "tensor";
     Value zeroPoints = adaptor.getZeroPoints().front();
-    SmallVector<Value> zeros =
-        perTensor
-            ? SmallVector<Value>{lb.load(lb.i32(), zeroPoints, 4)}
-            : loadOfTokens(lb, zeroPoints, adaptor.getToken().front(),
-                           adaptor.getTokenBound().front(), tiles, lb.i32());
-    for (Value zero : zeros) {
-      offsets.push_back(LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
-                                               lb.sub(lb.c(0), zero)));
-    }
-    SmallVector<Value> sums; // by row half and unit
-    Value firstRow = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
-    for (int64_t u = 0; u < units; ++u)
-      for (int64_t half = 0; half < 2; ++half)
-        sums.push_back(loadAt(
-            adaptor.getSums().front(),
-            lb.add(firstRow, 16 * u * int64_t(op.getUnitStride()) + 8 * half),
-            adaptor.getFeatureBound().front(), lb.f32()));
+    SmallVector<Value> offsets =
+        perTensor ? SmallVector<Value>{lb.load(lb.i32(), zeroPoints, 4)}
+                  : load(tokenRows, zeroPoints, adaptor.getToken().front(),
+                         adaptor.getTokenBound().front(), lb.i32());
+    for (Value &zero : offsets)
+      zero = LLVM::SIToFPOp::create(rewriter, op.getLoc(), lb.f32(),
+                                    lb.sub(lb.c(0), zero));
+    SmallVector<Value> sums = load(!tokenRows, adaptor.getSums().front(),
+                                   adaptor.getFeature().front(),
+                                   adaptor.getFeatureBound().front(), lb.f32());
     SmallVector<Value> result;
     for (int64_t u = 0; u < units; ++u)
       for (int64_t t = 0; t < tiles; ++t)
-        for (int64_t v = 0; v < 4; ++v)
+        for (int64_t v = 0; v < 4; ++v) {
+          int64_t row = 2 * u + v / 2, column = 2 * t + v % 2;
           result.push_back(LLVM::FMAOp::create(
               rewriter, op.getLoc(),
-              perTensor ? offsets[0] : offsets[2 * t + v % 2],
-              sums[2 * u + v / 2],
+              offsets[perTensor   ? 0
+                      : tokenRows ? row
+                                  : column],
+              sums[tokenRows ? column : row],
               adaptor.getAccumulators()[(u * tiles + t) * 4 + v]));
+        }
     rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
@@ -429,19 +492,37 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getAccumulators().getType());
-    int64_t units = type.getDimSize(0);
-    int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
-    // Rows past the end read the last bias: their results are never stored.
+    int64_t units = type.getDimSize(0), tiles = type.getDimSize(1);
+    int64_t perUnit = tiles * type.getDimSize(2);
+    // Features past the end read the last bias: their results are never stored.
     Value last = lb.add(adaptor.getBound().front(), -1);
-    Value first = lb.add(adaptor.getFeature().front(), lb.lshr(lb.laneId(), 2));
-    auto bias = [&](int64_t row) -> Value {
-      Value at = lb.umin(lb.add(first, row), last);
-      Value bits = lb.zext(lb.load(
+    auto bitsAt = [&](Value feature) -> Value {
+      Value at = lb.umin(feature, last);
+      return lb.zext(lb.load(
           lb.i16(),
           lb.offset(adaptor.getBias().front(), lb.zext64(lb.shl(at, 1))), 2));
+    };
+    auto toFloat = [&](Value bits) {
       return unpackScales(lb, bits, op.getFormat().getFormat()).first;
     };
+    Value feature = adaptor.getFeature().front();
     SmallVector<Value> result;
+    if (op.getTokenRows()) {
+      SmallVector<Value> columns = loadOfColumns(lb, tiles, [&](Value column) {
+        return bitsAt(lb.add(feature, column));
+      });
+      for (Value &bias : columns)
+        bias = toFloat(bias);
+      for (auto [i, sum] : llvm::enumerate(adaptor.getAccumulators()))
+        result.push_back(LLVM::FAddOp::create(
+            rewriter, op.getLoc(), sum, columns[2 * (i / 4 % tiles) + i % 2]));
+      rewriter.replaceOpWithMultiple(op, {result});
+      return success();
+    }
+    Value first = lb.add(feature, lb.lshr(lb.laneId(), 2));
+    auto bias = [&](int64_t further) {
+      return toFloat(bitsAt(lb.add(first, further)));
+    };
     for (int64_t u = 0; u < units; ++u) {
       int64_t row = 16 * u * int64_t(op.getUnitStride());
       Value low = bias(row), high = bias(row + 8);
@@ -455,206 +536,11 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
   }
 };
 
-struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(StoreTileOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder lb{rewriter, op.getLoc()};
-    if (!op.getDirect())
-      lb.barrier();
-    auto body = [&] {
-      if (op.getDirect()) {
-        writeDirect(lb, op, adaptor);
-        return;
-      }
-      putToScratch(lb, op, adaptor);
-      lb.barrier();
-      writeOut(lb, op, adaptor);
-    };
-    if (op.getCondition())
-      lb.when(adaptor.getCondition().front(), body);
-    else
-      body();
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-  /// Bytes of a token's row in scratch: 8 extra elements, so that the rows that
-  /// one store of a warp touches fall into different banks.
-  static int64_t rowBytes(StoreTileOp op) {
-    return 2 * (int64_t(op.getTileColumns()) + 8);
-  }
-
-  /// Rounds the accumulators and stores them transposed: token-major.
-  static void putToScratch(LoweringBuilder &lb, StoreTileOp op,
-                           OneToNOpAdaptor adaptor) {
-    auto type = cast<VectorType>(op.getAccumulators().getType());
-    Type element = op.getFormat().getFormat().isF16()
-                       ? Type(lb.b.getF16Type())
-                       : Type(lb.b.getBF16Type());
-    auto emit = [&] {
-      Value lane = lb.laneId();
-      Value token =
-          lb.add(adaptor.getToken().front(), lb.shl(lb.and_(lane, 3), 1));
-      Value feature = lb.add(adaptor.getFeature().front(), lb.lshr(lane, 2));
-      Value base =
-          lb.offset(adaptor.getScratch().front(),
-                    lb.add(lb.mul(token, rowBytes(op)), lb.shl(feature, 1)));
-      size_t next = 0;
-      int64_t unitRows = 16 * int64_t(op.getUnitStride());
-      for (int64_t u = 0; u < type.getDimSize(0); ++u)
-        for (int64_t t = 0; t < type.getDimSize(1); ++t)
-          for (int64_t v = 0; v < 4; ++v) {
-            Value rounded = LLVM::FPTruncOp::create(
-                lb.b, lb.loc, element, adaptor.getAccumulators()[next++]);
-            lb.store(rounded,
-                     lb.offset(base, (8 * t + v % 2) * rowBytes(op) +
-                                         2 * (unitRows * u + 8 * (v / 2))),
-                     2);
-          }
-    };
-    if (op.getLanes() == op.getThreads())
-      emit();
-    else
-      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
-  }
-
-  /// Every warp rounds and stores its own part. An 8x8 block of features by
-  /// tokens, a pair of tokens a lane, is transposed to a pair of features a
-  /// lane (movmatrix): four lanes write 16 bytes of a token's row, or with
-  /// results that come in eights of bytes the 32 bytes of two such blocks, a
-  /// sector of L2.
-  static void writeDirect(LoweringBuilder &lb, StoreTileOp op,
-                          OneToNOpAdaptor adaptor) {
-    auto type = cast<VectorType>(op.getAccumulators().getType());
-    Type element = op.getFormat().getFormat().isF16()
-                       ? Type(lb.b.getF16Type())
-                       : Type(lb.b.getBF16Type());
-    ValueRange values = adaptor.getAccumulators();
-    const bool quads = op.getGranule() >= 8;
-    auto transposed = [&](size_t at) {
-      Value pair = lb.pack(
-          {LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at]),
-           LLVM::FPTruncOp::create(lb.b, lb.loc, element, values[at + 1])});
-      return LLVM::InlineAsmOp::create(
-                 lb.b, lb.loc, lb.i32(), lb.bitcast(pair, lb.i32()),
-                 "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
-                 /*has_side_effects=*/true, /*is_align_stack=*/false,
-                 LLVM::TailCallKind::None,
-                 LLVM::AsmDialectAttr::get(lb.b.getContext(),
-                                           LLVM::AsmDialect::AD_ATT),
-                 ArrayAttr())
-          .getResult(0);
-    };
-    auto emit = [&] {
-      Value lane = lb.laneId();
-      Value row =
-          lb.add(lb.add(adaptor.getRow().front(), adaptor.getToken().front()),
-                 lb.lshr(lane, 2));
-      // Pairs 0 to 3 of the unit's low 8 features, then of its high 8; or
-      // quads: lanes 0 and 2 of the low ones, 1 and 3 of the high ones.
-      Value pair = lb.and_(lane, 3);
-      Value isOdd = lb.eq(lb.and_(lane, 1), lb.c(1));
-      Value within = quads ? lb.add(lb.shl(lb.and_(pair, 1), 3),
-                                    lb.shl(lb.and_(pair, 2), 1))
-                           : lb.shl(pair, 1);
-      Value column = lb.add(
-          lb.add(adaptor.getColumn().front(), adaptor.getFeature().front()),
-          within);
-      Value stride = lb.zext64(adaptor.getStride().front());
-      Value base = lb.offset(
-          adaptor.getDest().front(),
-          lb.shl(lb.add(lb.mul(lb.zext64(row), stride), lb.zext64(column)), 1));
-      Value eightRows = lb.shl(stride, 4);
-      int64_t unitRows = 16 * int64_t(op.getUnitStride());
-      size_t next = 0;
-      for (int64_t u = 0; u < type.getDimSize(0); ++u) {
-        Value inLow = lb.ult(lb.add(column, unitRows * u),
-                             adaptor.getColumnBound().front());
-        Value inHigh = lb.ult(lb.add(column, unitRows * u + 8),
-                              adaptor.getColumnBound().front());
-        Value line = lb.offset(base, 2 * unitRows * u);
-        for (int64_t t = 0; t < type.getDimSize(1); ++t, next += 4) {
-          // Lanes of the warp take part in both, whatever they store.
-          Value low = transposed(next), high = transposed(next + 2);
-          Value inRow =
-              lb.ult(lb.add(row, 8 * t), adaptor.getRowBound().front());
-          if (quads) {
-            // Even lanes give their high pair for the neighbour's low one.
-            Value other = lb.exchange(lb.select(isOdd, low, high), 1);
-            Value quad = lb.pack(
-                {lb.select(isOdd, other, low), lb.select(isOdd, high, other)});
-            lb.when(lb.and_(inRow, inLow), [&] { lb.store(quad, line, 8); });
-          } else {
-            lb.when(lb.and_(inRow, inLow), [&] { lb.store(low, line, 4); });
-            lb.when(lb.and_(inRow, inHigh),
-                    [&] { lb.store(high, lb.offset(line, 16), 4); });
-          }
-          line = lb.offset(line, eightRows);
-        }
-      }
-    };
-    if (op.getLanes() == op.getThreads())
-      emit();
-    else
-      lb.when(lb.ult(lb.threadId(), op.getLanes()), emit);
-  }
-
-  /// All threads write the tile in 16-byte chunks along the features.
-  static void writeOut(LoweringBuilder &lb, StoreTileOp op,
-                       OneToNOpAdaptor adaptor) {
-    int64_t threads = op.getThreads(), granule = op.getGranule();
-    int64_t chunksPerRow = int64_t(op.getTileColumns()) / 8;
-    int64_t chunks = int64_t(op.getTileRows()) * chunksPerRow;
-    for (int64_t j = 0; j * threads < chunks; ++j) {
-      Value chunk = lb.add(lb.threadId(), j * threads);
-      Value row = lb.div(chunk, chunksPerRow);
-      Value column = lb.shl(lb.rem(chunk, chunksPerRow), 3);
-      Value globalRow = lb.add(adaptor.getRow().front(), row);
-      Value globalColumn = lb.add(adaptor.getColumn().front(), column);
-      Value inRow = lb.ult(globalRow, adaptor.getRowBound().front());
-      if ((j + 1) * threads > chunks)
-        inRow = lb.and_(inRow, lb.ult(chunk, chunks));
-      lb.when(inRow, [&] {
-        SmallVector<Value> words = lb.loadWords(
-            lb.offset(adaptor.getScratch().front(),
-                      lb.add(lb.mul(row, rowBytes(op)), lb.shl(column, 1))),
-            4, lb.i32());
-        Value line = lb.mul(lb.zext64(globalRow),
-                            lb.zext64(adaptor.getStride().front()));
-        Value dest =
-            lb.offset(adaptor.getDest().front(),
-                      lb.shl(lb.add(line, lb.zext64(globalColumn)), 1));
-        for (int64_t byte = 0; byte < 16; byte += granule) {
-          Value inside = lb.ult(lb.add(globalColumn, byte / 2),
-                                adaptor.getColumnBound().front());
-          lb.when(inside, [&] {
-            lb.store(piece(lb, words, byte, granule), lb.offset(dest, byte),
-                     granule);
-          });
-        }
-      });
-    }
-  }
-
-  /// `size` bytes from byte `at` of a chunk of four words.
-  static Value piece(LoweringBuilder &lb, ArrayRef<Value> words, int64_t at,
-                     int64_t size) {
-    if (size == 2)
-      return lb.trunc(lb.lshr(words[at / 4], at % 4 * 8), lb.i16());
-    if (size == 4)
-      return words[at / 4];
-    return lb.pack(words.slice(at / 4, size / 4));
-  }
-};
-
 } // namespace
 
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerReduceCluster,
                LowerScaleRows, LowerScaleOutput, LowerSubtractOffsets,
-               LowerAddRows, LowerStoreTile>(converter, patterns.getContext());
+               LowerAddRows>(converter, patterns.getContext());
 }

@@ -201,6 +201,19 @@ struct LowerLoadScales : OpConversionPattern<LoadScalesOp> {
     int64_t wordsOfGroup = bytes == 4 ? 2 : 1;
     int64_t groups = type.getDimSize(1) / wordsOfGroup;
     int64_t groupBytes = op.getStrips() * 64 * bytes;
+    if (op.getUniform()) {
+      Value base = lb.offset(tileBase(lb, op, adaptor),
+                             lb.mul(adaptor.getGroup(), groupBytes));
+      SmallVector<Value> words;
+      for (int64_t i = 0; i < groups; ++i)
+        words.append(wordsOfGroup,
+                     loadTwice(lb, lb.offset(base, i * groupBytes), bytes));
+      SmallVector<Value> result;
+      for (int64_t u = 0; u < units; ++u)
+        result.append(words);
+      rewriter.replaceOpWithMultiple(op, {result});
+      return success();
+    }
     // Element of row 16 u + 8 h + g within a strip: 8 g + 2 u + h.
     Value g = lb.lshr(lb.laneId(), 2);
     Value strip = lb.div(adaptor.getUnit(), 4);
@@ -238,6 +251,15 @@ struct LowerLoadScales : OpConversionPattern<LoadScalesOp> {
           words.push_back(byGroup[i][u * wordsOfGroup + w]);
     rewriter.replaceOpWithMultiple(op, {words});
     return success();
+  }
+
+  /// One scale, for rows g and g + 8: a word that holds it, or holds it twice.
+  static Value loadTwice(LoweringBuilder &lb, Value pointer, int64_t bytes) {
+    if (bytes == 4)
+      return lb.load(lb.i32(), pointer, 4);
+    Type type = lb.b.getIntegerType(8 * bytes);
+    return lb.mul(lb.zext(lb.load(type, pointer, bytes)),
+                  int64_t(1) << (8 * bytes) | 1);
   }
 
   /// `units` pairs of bytes, each in the low half of a word.
@@ -297,6 +319,28 @@ struct LowerLoadTokenScales : OpConversionPattern<LoadTokenScalesOp> {
     LoweringBuilder lb{rewriter, op.getLoc()};
     auto type = cast<VectorType>(op.getScales().getType());
     int64_t bytes = type.getDimSize(1) == 2 ? 4 : 1;
+    if (op.getTokenRows()) {
+      // Rows g and g + 8 of each unit.
+      Value row = lb.add(adaptor.getToken(), lb.lshr(lb.laneId(), 2));
+      Value element =
+          lb.add(lb.mul(adaptor.getGroup(), op.getTileTokens()), row);
+      Value base = lb.offset(tileBase(lb, op, adaptor), lb.mul(element, bytes));
+      SmallVector<Value> words;
+      for (int64_t u = 0; u < type.getDimSize(0); ++u) {
+        Value low = lb.offset(base, 64 * u * bytes);
+        Value high = lb.offset(base, (64 * u + 8) * bytes);
+        if (bytes == 4) {
+          words.push_back(lb.load(lb.i32(), low, 4));
+          words.push_back(lb.load(lb.i32(), high, 4));
+          continue;
+        }
+        Type byte = lb.b.getIntegerType(8);
+        words.push_back(lb.or_(lb.zext(lb.load(byte, low, 1)),
+                               lb.shl(lb.zext(lb.load(byte, high, 1)), 8)));
+      }
+      rewriter.replaceOpWithMultiple(op, {words});
+      return success();
+    }
     // Columns 2 t and 2 t + 1 of each tile, which lie side by side.
     Value column = lb.shl(lb.and_(lb.laneId(), 3), 1);
     Value element = lb.add(lb.mul(adaptor.getGroup(), op.getTileTokens()),
@@ -311,6 +355,38 @@ struct LowerLoadTokenScales : OpConversionPattern<LoadTokenScalesOp> {
         words.push_back(lb.zext(lb.load(lb.i16(), pointer, 2)));
     }
     rewriter.replaceOpWithMultiple(op, {words});
+    return success();
+  }
+};
+
+struct LowerMultiplyScales : OpConversionPattern<MultiplyScalesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(MultiplyScalesOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder lb{rewriter, op.getLoc()};
+    auto type = cast<VectorType>(op.getScales().getType());
+    NumberFormat format = op.getScale().getFormat();
+    NumberFormat tokenFormat = op.getTokenScale().getFormat();
+    int64_t count = wordsOfScales(format);
+    int64_t tokenCount = wordsOfScales(tokenFormat);
+    SmallVector<Value> result;
+    for (int64_t u = 0; u < type.getDimSize(0); ++u) {
+      SmallVector<Value> words(adaptor.getScales().slice(
+          u * type.getDimSize(1) + op.getGroup() * count, count));
+      SmallVector<Value> tokenWords(
+          adaptor.getTokenScales().slice(u * tokenCount, tokenCount));
+      auto [low, high] = unpackScales(lb, words, format, op.getExponent());
+      auto [tokenLow, tokenHigh] = unpackScales(lb, tokenWords, tokenFormat);
+      for (auto [scale, tokenScale] :
+           {std::pair(low, tokenLow), std::pair(high, tokenHigh)}) {
+        Value product =
+            LLVM::FMulOp::create(rewriter, op.getLoc(), tokenScale, scale);
+        result.push_back(lb.bitcast(product, lb.i32()));
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, {result});
     return success();
   }
 };
@@ -521,6 +597,7 @@ void humming::populateFragmentLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerLoadWeights, LowerLoadPlainWeights, LowerLoadActivations,
                LowerLoadScales, LowerLoadTokenScales, LowerScaleAccumulate,
-               LowerAccumulate, LowerExtract, LowerFromElements, LowerConstant,
-               LowerToFloat>(converter, patterns.getContext());
+               LowerMultiplyScales, LowerAccumulate, LowerExtract,
+               LowerFromElements, LowerConstant, LowerToFloat>(
+      converter, patterns.getContext());
 }

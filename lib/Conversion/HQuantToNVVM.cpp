@@ -395,6 +395,7 @@ void humming::populateHQuantToNVVMPatterns(const TypeConverter &converter,
   populateLayoutLoweringPatterns(converter, patterns);
   populateWarpgroupLoweringPatterns(converter, patterns);
   populateEpilogueLoweringPatterns(converter, patterns);
+  populateStoreLoweringPatterns(converter, patterns);
   populateSegmentLoweringPatterns(converter, patterns);
   patterns.add<LowerIndex<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
                           NVVM::ThreadIdZOp>,

@@ -12,6 +12,11 @@
 //
 //   n = w % warpsN,   m = (w / warpsN) % warpsM,   k = w / (warpsN * warpsM)
 //
+// Features are the rows of its MMAs and tokens the columns. With rows=tokens it
+// is the other way round: 4 consecutive m work on strips of 64 tokens together,
+// as 4 consecutive n do on strips of 64 features otherwise, over all features
+// of the block.
+//
 // Every trip of the K loop copies blockK deep tiles of weights, activations,
 // scales and zero points, then walks the warp's slabs of 64. All addresses are
 // in cells (see hquant.copy_tile), so the same program serves any N, K and M;
@@ -155,6 +160,8 @@ private:
   void createCopies(Value trip);
   void createSlabs(Value trip, ValueRange init, SmallVectorImpl<Value> &result);
   Value loadTokenScales(Value slab, int64_t part, int64_t parts);
+  Value accumulateRows(Value partial, Value tokenScales, Value scales,
+                       int64_t group, Value accumulators);
   void createEpilogue(Value accumulators);
 
   void copy(KernelArgument source, Value row, Value column, Value rowBound,
@@ -198,8 +205,9 @@ private:
   int64_t strips() const { return config.blockN / kStrip; }
   int64_t slabs() const { return config.blockK / kSlab; }
   int64_t slabsOfWarp() const { return slabs() / config.warpsK; }
-  int64_t units() const { return config.warpN / kUnit; }
-  int64_t tokenTiles() const { return config.warpM / 8; }
+  int64_t units() const { return config.rowUnits(); }
+  int64_t columnTiles() const { return config.columnTiles(); }
+  bool tokenRows() const { return config.tokenRows(); }
   int64_t threadsOfK() const { return config.numThreads() / config.warpsK; }
   /// Row-major weights that are operands of the MMA as they are.
   bool plain() const { return problem.weightLayout == WeightLayout::Plain; }
@@ -279,7 +287,8 @@ private:
   Value weightTile, activationTile, scaleTile, zeroPointTile, tokenScaleTile;
   Value scratch;
   Value firstStrip, firstToken;                 // of the block
-  Value warpUnit, warpToken, warpSlab;          // of the warp, within the block
+  Value warpUnit;                               // of the warp's rows
+  Value warpFeature, warpToken, warpSlab;       // of the warp, within the block
   Value numStrips, numSlabs, numGroups;         // of the matrix
   Value firstTrip, lastTrip, slabBound, kBound; // of this split
 };
@@ -287,19 +296,23 @@ private:
 gpu::GPUFuncOp TileProgram::build(StringRef name) {
   if (usesWarpgroups())
     mma = warpgroupMma =
-        WarpgroupMmaAttr::get(builder.getContext(), config.warpM, operand(),
-                              problem.activation, problem.accumulator);
+        tokenRows() ? WarpgroupMmaAttr::get(builder.getContext(), config.warpN,
+                                            problem.activation, operand(),
+                                            problem.accumulator)
+                    : WarpgroupMmaAttr::get(builder.getContext(), config.warpM,
+                                            operand(), problem.activation,
+                                            problem.accumulator);
   else
     mma = syncMma =
         SyncMmaAttr::get(builder.getContext(), config.mma, operand(),
                          problem.activation, problem.accumulator);
   accumulatorType =
-      VectorType::get({units(), tokenTiles(), 4}, builder.getF32Type());
+      VectorType::get({units(), columnTiles(), 4}, builder.getF32Type());
   sumType =
       problem.activation.isInteger()
           ? VectorType::get(accumulatorType.getShape(), builder.getI32Type())
       : problem.accumulator.isF16()
-          ? VectorType::get({units(), tokenTiles(), 2}, builder.getI32Type())
+          ? VectorType::get({units(), columnTiles(), 2}, builder.getI32Type())
           : accumulatorType;
   createFunction(name);
   createCoordinates();
@@ -414,11 +427,16 @@ void TileProgram::createCoordinates() {
       gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
   Value warp = ib.div(thread, 32);
   Value warpN = ib.rem(warp, config.warpsN());
-  warpUnit = usesWarpgroups() ? ib.add(ib.mul(ib.div(warpN, 4), 4 * units()),
-                                       ib.rem(warp, 4))
-                              : ib.mul(warpN, units());
   Value rest = ib.div(warp, config.warpsN());
-  warpToken = ib.mul(ib.rem(rest, config.warpsM()), config.warpM);
+  Value warpM = ib.rem(rest, config.warpsM());
+  Value rowWarp = tokenRows() ? warpM : warpN;
+  warpUnit = usesWarpgroups() ? ib.add(ib.mul(ib.div(rowWarp, 4), 4 * units()),
+                                       ib.rem(warp, 4))
+                              : ib.mul(rowWarp, units());
+  warpFeature =
+      tokenRows() ? ib.mul(warpN, config.warpN) : ib.mul(warpUnit, kUnit);
+  warpToken =
+      tokenRows() ? ib.mul(warpUnit, kUnit) : ib.mul(warpM, config.warpM);
   warpSlab = config.warpsK == 1
                  ? ib.constant(0)
                  : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
@@ -520,7 +538,8 @@ void TileProgram::createCopies(Value trip) {
   }
 }
 
-/// The scales of the warp's tokens for part `part` of `parts` of a slab.
+/// The scales of the warp's tokens for part `part` of `parts` of a slab; with
+/// rows=tokens by row, as scale_accumulate takes them.
 Value TileProgram::loadTokenScales(Value slab, int64_t part, int64_t parts) {
   int64_t size = activationGroup();
   Value index;
@@ -536,8 +555,35 @@ Value TileProgram::loadTokenScales(Value slab, int64_t part, int64_t parts) {
     token = ib.add(token, ib.rem(firstToken, 16));
   int64_t wordsOfTile = problem.activationScaleFormat.isF32() ? 2 : 1;
   return LoadTokenScalesOp::create(
-      builder, loc, words({tokenTiles(), wordsOfTile}), tokenScaleTile,
-      /*stage=*/Value(), token, index, tokensOfScaleTile());
+      builder, loc, words({tokenRows() ? units() : columnTiles(), wordsOfTile}),
+      tokenScaleTile, /*stage=*/Value(), token, index, tokensOfScaleTile(),
+      tokenRows());
+}
+
+/// Adds a partial sum whose rows are tokens to the accumulators, times the
+/// scales that are due with it: of the rows, and of group `group` of the
+/// weights, which is one for all columns.
+Value TileProgram::accumulateRows(Value partial, Value tokenScales,
+                                  Value scales, int64_t group,
+                                  Value accumulators) {
+  NumberFormat scaleFormat = quant().scale;
+  int64_t scaleExponent = exponent();
+  if (tokenScales && scales) {
+    scales = MultiplyScalesOp::create(builder, loc, words({units(), 2}),
+                                      tokenScales, scales, group,
+                                      format(problem.activationScaleFormat),
+                                      format(quant().scale), exponent());
+    scaleFormat = NumberFormat::f32();
+  } else if (tokenScales) {
+    scales = tokenScales;
+    scaleFormat = problem.activationScaleFormat;
+  }
+  if (tokenScales)
+    group = scaleExponent = 0;
+  // Sums are f32 or s32 here: f16 ones are of narrower weights (rule P13).
+  return ScaleAccumulateOp::create(builder, loc, accumulatorType, partial,
+                                   scales, accumulators, group,
+                                   format(scaleFormat), scaleExponent);
 }
 
 /// The first group of a slab, within the stage's tile.
@@ -590,7 +636,7 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
       int64_t wordsOfSlab = groupsOfSlab() * (bits == 32 ? 2 : 1);
       return LoadScalesOp::create(builder, loc, words({units(), wordsOfSlab}),
                                   tile, Value(), warpUnit, firstGroup, strips(),
-                                  bits, unitStride());
+                                  bits, unitStride(), /*uniform=*/tokenRows());
     };
     if (grouped())
       result.scales = loadScales(scaleTile, quant().scale.bits);
@@ -617,7 +663,7 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
     Value b;
     if (!usesWarpgroups())
       b = LoadActivationsOp::create(
-          builder, loc, words({tokenTiles(), steps, 2}), activationTile,
+          builder, loc, words({columnTiles(), steps, 2}), activationTile,
           Value(), warpToken, slab, config.blockM);
 
     Value step; // what the last of several parts had dequantized
@@ -653,9 +699,11 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
       // wait where the sums or the buffers are needed.
       if (plain()) {
         c = WarpgroupMmaTilesOp::create(
-            builder, loc, sumType, weightTile, activationTile, Value(),
-            warpUnit, warpToken, slab, c, warpgroupMma, first, last,
-            config.blockN, config.blockM, zero);
+            builder, loc, sumType, tokenRows() ? activationTile : weightTile,
+            tokenRows() ? weightTile : activationTile, Value(), warpUnit,
+            tokenRows() ? warpFeature : warpToken, slab, c, warpgroupMma, first,
+            last, tokenRows() ? config.blockM : config.blockN,
+            tokenRows() ? config.blockN : config.blockM, zero);
         if (!isPartial && j + 1 == slabsOfWarp() && last == steps)
           c = WarpgroupWaitOp::create(builder, loc, sumType, c, 0);
         return c;
@@ -703,13 +751,25 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
       // Whole steps, or a part of one.
       int64_t first = g * steps / partialsOfSlab;
       int64_t last = std::max(first + 1, (g + 1) * steps / partialsOfSlab);
+      // By rows they are few: loaded before the MMAs, they are there after
+      // them.
+      Value tokenScales;
+      if (flush && activationGroup() && tokenRows())
+        tokenScales = loadTokenScales(slab, g, partialsOfSlab);
       partial =
           multiply(first, last, partial, partial == zero, g % parts, parts);
       if (!flush)
         continue;
       if (usesWarpgroups())
         partial = WarpgroupWaitOp::create(builder, loc, sumType, partial, 0);
-      Value tokenScales;
+      int64_t scaleGroup = g * groupsOfSlab() / partialsOfSlab;
+      if (tokenRows()) {
+        accumulators = accumulateRows(partial, tokenScales,
+                                      onAccumulators ? scales : Value(),
+                                      scaleGroup, accumulators);
+        partial = zero;
+        continue;
+      }
       if (activationGroup())
         tokenScales = loadTokenScales(slab, g, partialsOfSlab);
       if (tokenScales || problem.accumulator.isF16())
@@ -718,10 +778,9 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
                                        onAccumulators ? Value() : accumulators);
       accumulators =
           onAccumulators
-              ? ScaleAccumulateOp::create(builder, loc, accumulatorType,
-                                          partial, scales, accumulators,
-                                          g * groupsOfSlab() / partialsOfSlab,
-                                          format(quant().scale), exponent())
+              ? ScaleAccumulateOp::create(
+                    builder, loc, accumulatorType, partial, scales,
+                    accumulators, scaleGroup, format(quant().scale), exponent())
                     .getResult()
               : partial;
       partial = zero;
@@ -799,17 +858,17 @@ void TileProgram::createEpilogue(Value accumulators) {
     isLast = reduce.getIsLast();
   }
   Value firstFeature = ib.mul(firstStrip, kStrip);
-  Value warpFeature = ib.mul(warpUnit, kUnit);
   Value feature = ib.add(firstFeature, warpFeature);
   if (!grouped())
-    accumulators = ScaleRowsOp::create(
-        builder, loc, accumulatorType, accumulators, arg(ArgScales), feature,
-        arg(ArgN), format(quant().scale), unitStride(), exponent());
+    accumulators = ScaleRowsOp::create(builder, loc, accumulatorType,
+                                       accumulators, arg(ArgScales), feature,
+                                       arg(ArgN), format(quant().scale),
+                                       unitStride(), exponent(), tokenRows());
   auto scaleOutput = [&](KernelArgument scales, Value index,
                          KernelArgument bound, StringRef per) {
     accumulators = ScaleOutputOp::create(
         builder, loc, accumulatorType, accumulators, arg(scales), index,
-        arg(bound), builder.getStringAttr(per), unitStride());
+        arg(bound), builder.getStringAttr(per), unitStride(), tokenRows());
   };
   if (quant().globalScale != GlobalScaleKind::None)
     scaleOutput(ArgGlobalScales, feature, ArgN,
@@ -823,20 +882,21 @@ void TileProgram::createEpilogue(Value accumulators) {
     accumulators = SubtractOffsetsOp::create(
         builder, loc, accumulatorType, accumulators,
         arg(ArgActivationZeroPoints), token, arg(ArgM), arg(ArgWeightSums),
-        feature, arg(ArgN), builder.getStringAttr(perToken), unitStride());
+        feature, arg(ArgN), builder.getStringAttr(perToken), unitStride(),
+        tokenRows());
   if (problem.activationScale != ActivationScaleKind::None &&
       !activationGroup())
     scaleOutput(ArgActivationScales, token, ArgM, perToken);
   if (problem.hasBias)
     accumulators = AddRowsOp::create(
         builder, loc, accumulatorType, accumulators, arg(ArgBias), feature,
-        arg(ArgN), format(problem.output), unitStride());
+        arg(ArgN), format(problem.output), unitStride(), tokenRows());
   StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
                       firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
                       warpFeature, warpToken, scratch, isLast,
                       format(problem.output), config.blockM, config.blockN,
                       2 * problem.nDivisor, threadsOfK(), config.numThreads(),
-                      unitStride(), storesDirectly());
+                      unitStride(), storesDirectly(), tokenRows());
 }
 
 } // namespace

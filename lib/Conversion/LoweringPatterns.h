@@ -17,7 +17,8 @@ namespace humming {
 void populateCopyLoweringPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 /// load_weights, load_activations, load_scales, load_token_scales,
-/// scale_accumulate, accumulate, and the vector ops that take fragments apart.
+/// scale_accumulate, multiply_scales, accumulate, and the vector ops that take
+/// fragments apart.
 void populateFragmentLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
 /// ring_init, ring_acquire, ring_commit, ring_wait, ring_release.
@@ -30,9 +31,12 @@ void populateLayoutLoweringPatterns(const mlir::TypeConverter &converter,
 void populateWarpgroupLoweringPatterns(const mlir::TypeConverter &converter,
                                        mlir::RewritePatternSet &patterns);
 /// reduce_warps, reduce_blocks, reduce_cluster, scale_rows, scale_output,
-/// subtract_offsets, add_rows, store_tile.
+/// subtract_offsets, add_rows.
 void populateEpilogueLoweringPatterns(const mlir::TypeConverter &converter,
                                       mlir::RewritePatternSet &patterns);
+/// store_tile.
+void populateStoreLoweringPatterns(const mlir::TypeConverter &converter,
+                                   mlir::RewritePatternSet &patterns);
 /// load_segment, segment_range, segment_scale, static_scale, store_segment,
 /// store_scale.
 void populateSegmentLoweringPatterns(const mlir::TypeConverter &converter,

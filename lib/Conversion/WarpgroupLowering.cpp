@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The activation tile (and that of plain weights, with features for tokens) is
-// stored as panels of 128 bytes of K by all tokens,
-// 16-byte chunks XOR-ed with the row modulo 8: exactly the K-major layout with
-// 128-byte swizzle of a wgmma matrix descriptor (PTX ISA, "Matrix Descriptor
-// Format"):
+// The activation tile (and that of plain weights, with features for tokens; the
+// MMA has one of the two as A, the other as B) is stored as panels of 128 bytes
+// of K by all tokens, 16-byte chunks XOR-ed with the row modulo 8: exactly the
+// K-major layout with 128-byte swizzle of a wgmma matrix descriptor (PTX ISA,
+// "Matrix Descriptor Format"):
 //
 //   bits  0-13  start address / 16        bits 16-29  leading offset (unused:
 //   1) bits 32-45  stride offset / 16        bits 62-63  1 = 128-byte swizzle
@@ -84,25 +84,25 @@ struct LowerWarpgroupMmaTiles : OpConversionPattern<WarpgroupMmaTilesOp> {
     int64_t bits = kind.getOperand().bits;
     Value stage = op.getStage() ? adaptor.getStage().front() : Value();
     Value slab = adaptor.getSlab().front();
-    // The four warps of a warpgroup name the same 64 features.
+    // The four warps of a warpgroup name the same 64 rows.
     Value row = lb.shl(lb.and_(adaptor.getUnit().front(), ~int64_t(3)), 4);
-    TileDescriptor a(
-        lb, stageBase(lb, adaptor.getWeights().front(), op.getWeights(), stage),
-        row, slab, op.getWeightRows(), bits);
-    TileDescriptor b(
-        lb, stageBase(lb, adaptor.getTile().front(), op.getTile(), stage),
-        adaptor.getToken().front(), slab, op.getTileRows(), bits);
+    TileDescriptor a(lb,
+                     stageBase(lb, adaptor.getA().front(), op.getA(), stage),
+                     row, slab, op.getARows(), bits);
+    TileDescriptor b(lb,
+                     stageBase(lb, adaptor.getB().front(), op.getB(), stage),
+                     adaptor.getColumn().front(), slab, op.getBRows(), bits);
 
     NVVM::WgmmaFenceAlignedOp::create(rewriter, loc);
     int64_t perUnit = type.getDimSize(1) * type.getDimSize(2);
     SmallVector<Value> sums(adaptor.getAccumulators());
     bool zero = op.getZero();
     for (int64_t s = op.getFirstStep(); s < int64_t(op.getLastStep()); ++s) {
-      Value tokens = b.at(0, s);
+      Value columns = b.at(0, s);
       for (int64_t u = 0; u < type.getDimSize(0); ++u) {
         auto c = MutableArrayRef<Value>(sums).slice(u * perUnit, perUnit);
         SmallVector<Value> d =
-            kind.buildStep(rewriter, loc, a.at(64 * u, s), tokens,
+            kind.buildStep(rewriter, loc, a.at(64 * u, s), columns,
                            zero ? ValueRange() : ValueRange(c), /*part=*/0,
                            /*parts=*/1);
         llvm::copy(d, c.begin());

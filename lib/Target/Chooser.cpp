@@ -14,6 +14,8 @@
 //   warps    4 to 16 of them; one along M up to 32 tokens
 //   blockK   64 to 512; no longer than K
 //   stages   2, 3, 4, 6, 8
+//   rows     features; tokens too where plain weights meet scales of activation
+//            groups, from 64 tokens on
 //   splitK   1, powers of two, and what fills the card exactly once or twice;
 //            never so many that a block gets no stage or the grid exceeds two
 //            blocks per SM
@@ -44,13 +46,15 @@ static bool hasSMForItself(const MatmulProblem &problem,
 
 /// Calls `visit` for every legal config that uses `mma`, in a fixed order.
 static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
-                         MmaKind mma, CopyKind copy,
+                         MmaKind mma, CopyKind copy, MmaRows rows,
                          llvm::function_ref<void(const KernelConfig &)> visit) {
   const auto [m, n, k] = assumedSizes(problem);
   KernelConfig c;
   c.mma = mma;
   // A warpgroup's MMA takes all tokens of the block at once; four warps share
-  // its 64 features.
+  // its 64 features. With rows=tokens all features, and 64 tokens.
+  c.rows = rows;
+  const bool tokenRows = c.tokenRows();
   const bool warpgroups = mma == MmaKind::Wgmma;
   c.copy = target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync;
   if (copy != CopyKind::Sync)
@@ -129,10 +133,18 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
             if (warpgroups ? warpM != blockM
                            : warpM > 64 || (warpM < blockM && warpM < 32))
               continue;
-            if (warpgroups && c.warpsN() % 4 != 0)
+            // The same shapes the other way round.
+            if (tokenRows) {
+              c.warpN = blockN;
+              c.warpM = warpN;
+              if (blockM % (4 * warpN) != 0)
+                continue;
+            }
+            if (warpgroups && !tokenRows && c.warpsN() % 4 != 0)
               continue;
             // Not measured with more warps, which have half the registers.
-            if ((blockM == 144 || blockM == 192) && c.warpsN() > 8)
+            if ((blockM == 144 || blockM == 192) &&
+                (c.warpsN() > 8 || tokenRows))
               continue;
             for (int32_t warpsK : {1, 2, 4, 8}) {
               c.warpsK = warpsK;
@@ -164,6 +176,9 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
                     c.cluster = target.hasClusters && split == 2;
                     if (c.cluster && firstViolatedRule(problem, c, target) != 0)
                       c.cluster = 0; // no room for the sums
+                    if (tokenRows && split > 1 &&
+                        firstViolatedRule(problem, c, target) != 0)
+                      continue; // nor registers
                     visit(c);
                   }
                 }
@@ -218,14 +233,22 @@ static void visitConfigs(const MatmulProblem &problem, const TargetInfo &target,
     bool few = plain && problem.m <= 16; // unknown (0): few
     bool tensor =
         bulk && kind == MmaKind::Wgmma && target.hasTensorCopy && !few;
+    // Scales of activation groups are fewer by row than by column: the sums of
+    // a thread are of 2 tokens and of up to 64 features (or the other way
+    // round).
+    if (tensor && plain && problem.activationGroup != 0)
+      visitConfigs(problem, target, kind, CopyKind::Tensor, MmaRows::Tokens,
+                   visit);
     if (tensor)
-      visitConfigs(problem, target, kind, CopyKind::Tensor, visit);
+      visitConfigs(problem, target, kind, CopyKind::Tensor, MmaRows::Features,
+                   visit);
     if (bulk && (!tensor || (!plain && problem.activation.bits == 8)))
-      visitConfigs(problem, target, kind, CopyKind::Bulk, visit);
+      visitConfigs(problem, target, kind, CopyKind::Bulk, MmaRows::Features,
+                   visit);
     if (!bulk || kind == MmaKind::Wgmma)
       visitConfigs(problem, target, kind,
                    target.hasCpAsync ? CopyKind::CpAsync : CopyKind::Sync,
-                   visit);
+                   MmaRows::Features, visit);
   }
 }
 

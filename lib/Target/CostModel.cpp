@@ -161,8 +161,8 @@ static bool isEmulated(const MatmulProblem &problem, const KernelConfig &config,
 static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
                      const TargetInfo &target) {
   const QuantType &weight = problem.weight;
-  double units = config.warpN / 16;  // 16 features x 64 k
-  double columns = config.warpM / 8; // MMA columns of 8 tokens
+  double units = config.rowUnits();      // 16 features (tokens) x 64 k
+  double columns = config.columnTiles(); // MMA columns of 8 tokens (features)
   double bits = weight.weight.bits;
   double steps = stepsOf(config.mma, problem.activation.bits) *
                  partsOfStep(problem, config);
@@ -197,8 +197,13 @@ static Work slabWork(const MatmulProblem &problem, const KernelConfig &config,
     break;
   }
   // A product or a conversion a partial sum, and the loads of its scales.
+  // With rows=tokens a unit has two scales, multiplied into that of the weights
+  // (or into the sums, where these have none in the loop).
   if (problem.activationGroup != 0)
-    unit += std::max(1.0, 64.0 / problem.activationGroup) * 6 * columns;
+    unit += std::max(1.0, 64.0 / problem.activationGroup) *
+            (!config.tokenRows()                           ? 6 * columns
+             : config.scale == ScalePlacement::Accumulator ? 6
+                                                           : 4 * columns + 4);
   else if (problem.accumulator.isF16())
     unit += 6 * columns;
   // One instruction a unit and step (and a fence, a commit and a wait a step)

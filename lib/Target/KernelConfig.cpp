@@ -34,6 +34,10 @@ llvm::StringRef humming::stringify(ScalePlacement placement) {
   return "unknown";
 }
 
+llvm::StringRef humming::stringify(MmaRows rows) {
+  return rows == MmaRows::Tokens ? "tokens" : "features";
+}
+
 llvm::StringRef humming::stringify(Multicast multicast) {
   switch (multicast) {
   case Multicast::None:
@@ -182,7 +186,7 @@ bool KernelConfig::operator==(const KernelConfig &o) const {
          scale == o.scale && splitK == o.splitK && early == o.early &&
          persistent == o.persistent && cluster == o.cluster &&
          multicast == o.multicast && producers == o.producers &&
-         panel == o.panel;
+         rows == o.rows && panel == o.panel;
 }
 
 std::string KernelConfig::str() const {
@@ -204,6 +208,8 @@ std::string KernelConfig::str() const {
     os << ",producers=" << producers;
   if (multicast != Multicast::None)
     os << ",multicast=" << stringify(multicast);
+  if (tokenRows())
+    os << ",rows=" << stringify(rows);
   return text;
 }
 
@@ -329,17 +335,24 @@ llvm::Expected<KernelConfig> KernelConfig::parse(llvm::StringRef text,
       ok = parseEnum<Multicast>(
           value, {Multicast::None, Multicast::Activations, Multicast::Weights},
           config.multicast);
+    } else if (key == "rows") {
+      takes = "features or tokens";
+      ok = parseEnum<MmaRows>(value, {MmaRows::Features, MmaRows::Tokens},
+                              config.rows);
     } else {
       return llvm::createStringError(
           "unknown config key: expected one of mma, block, warp, warps_k, "
           "stages, copy, scale, split_k, early, persistent, cluster, "
-          "panel, producers, multicast, got '" +
+          "panel, producers, multicast, rows, got '" +
           key + "'");
     }
     if (!ok)
       return llvm::createStringError("config key '" + key + "': expected " +
                                      takes + ", got '" + value + "'");
   }
+  // A warp tile means other warps with other rows: that of `base` would not do.
+  if (llvm::is_contained(seen, "warp") && !llvm::is_contained(seen, "rows"))
+    config.rows = MmaRows::Features;
   return config;
 }
 
@@ -455,7 +468,7 @@ int64_t humming::predictSharedMemory(const MatmulProblem &problem,
 static int64_t registersOfTemporaries(const MatmulProblem &problem,
                                       const KernelConfig &config) {
   const QuantType &weight = problem.weight;
-  int64_t units = config.warpN / 16, columns = config.warpM / 8;
+  int64_t units = config.rowUnits(), columns = config.columnTiles();
   bool warpgroups = config.mma == MmaKind::Wgmma;
   int64_t extra = 0;
   // Floats without an instruction that converts them, and tables: masks and
@@ -482,6 +495,22 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
   int32_t group = weight.granularity.columns;
   if (group > 0 && group < 64 && config.scale != ScalePlacement::Operand)
     extra += units * 2 * (64 / group - 1);
+  if (config.tokenRows()) {
+    // The epilogue's scales of columns (spills of 36 to 724 bytes), and of
+    // several partial sums of a trip the next beside the last: two take all 168
+    // registers, more of 16 tiles serialise the MMAs (212 to 440 bytes), and
+    // the sum over splits has none left (20 to 192 bytes).
+    int32_t least =
+        std::gcd(config.scale == ScalePlacement::Accumulator ? group : 0,
+                 problem.activationGroup);
+    int32_t sums = least == 0 ? 0
+                              : config.blockK / std::max(1, least) +
+                                    (weight.columnPhase != 0);
+    if (least == 0 ? units * columns >= 32
+                   : units * columns >= 16 && (sums > (columns >= 16 ? 2 : 4) ||
+                                               (sums > 1 && config.splitK > 1)))
+      extra += 12;
+  }
   if (!warpgroups && units * columns >= 32) {
     // Warp tiles of 64 x 64 have 240 registers without anything else.
     if (config.warpsM() > 1)
@@ -498,9 +527,9 @@ static int64_t registersOfTemporaries(const MatmulProblem &problem,
 
 int32_t humming::predictRegisters(const MatmulProblem &problem,
                                   const KernelConfig &config) {
-  // A unit is 16 features x 64 k: one m16 row of MMA instructions.
-  int64_t units = config.warpN / 16;
-  int64_t columns = config.warpM / 8;
+  // A unit is 16 features (or tokens) x 64 k: one m16 row of MMA instructions.
+  int64_t units = config.rowUnits();
+  int64_t columns = config.columnTiles();
   int64_t accumulators = units * columns * 4;
   if (hasPartialSums(problem, config))
     accumulators *= 2; // the partial sum of a group and the total
@@ -522,8 +551,9 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   if (problem.activationGroup != 0)
     // With wgmma they are loaded as they are used (146 registers for 128
     // tokens, where the estimate was 202).
-    scales += config.mma == MmaKind::Wgmma ? std::min<int64_t>(columns * 2, 8)
-                                           : columns * 2;
+    scales += config.tokenRows()             ? units * 2
+              : config.mma == MmaKind::Wgmma ? std::min<int64_t>(columns * 2, 8)
+                                             : columns * 2;
   // Pointers, strides, predicates, swizzled offsets and the loop counters; the
   // reduction over warps keeps some addresses alive across the loop (a 64x64
   // warp tile spills with it, and does not without).

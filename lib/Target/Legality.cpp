@@ -40,7 +40,9 @@
 // Rules of a config, each meaningful only if the ones before it hold:
 //   L1  the chip has the MMA kind for the activation format
 //   L2  blockN is a multiple of 64 (a strip of the packed layout), up to 512
-//   L3  warpN is 16, 32 or 64 and divides blockN
+//   L3  warpN is 16, 32 or 64 and divides blockN; with rows=tokens it is
+//   blockN,
+//       at most 256
 //   L4  blockM is a multiple of 8 (the N side of the MMA), up to 512
 //   L5  warpM is a multiple of 8 and divides blockM
 //   L6  blockK is a multiple of 64 (a slab of the packed layout), up to 1024,
@@ -61,9 +63,10 @@
 //       copy=bulk or tensor no more than an even share
 //   L17 splitK is 1 to 64
 //   L18 with mma=wgmma whole warpgroups along N (blockN / warpN a multiple of
-//       4), at most 256 tokens a warp (past 32 of s8 a multiple of 16),
-//       copy=tensor, bulk or cp.async and at least 3 stages, and plain weights
-//       only where groups are whole steps of 32 bytes
+//       4; with rows=tokens along M), at most 256 tokens a warp (past 32 of s8
+//       a multiple of 16; with rows=tokens features, see L3), copy=tensor, bulk
+//       or cp.async and at least 3 stages, and plain weights only where groups
+//       are whole steps of 32 bytes
 //   L19 early=1 only on chips with griddepcontrol, not with copy=sync
 //   L20 copy=bulk and tensor only where K comes in pieces of 16 bytes of
 //       activations
@@ -79,7 +82,11 @@
 //   L25 producers=0 only with copy=tensor, at least 4 stages and persistent=0:
 //       a warp that copies and multiplies fills a stage two trips after its
 //       use, when all others have left it too
-//   L26 panel only with split_k=1 and persistent=0, and whole clusters wide
+//   L26 rows=tokens only with mma=wgmma, plain weights, copy=bulk or tensor, an
+//       even N and one warp along K, warpM of 16, 32 or 64, and scales of
+//       groups on the accumulators that are the same for all features of a
+//       block: a tile of sums has one of them
+//   L27 panel only with split_k=1 and persistent=0, and whole clusters wide
 //
 //===----------------------------------------------------------------------===//
 
@@ -314,6 +321,45 @@ using Text = std::pair<std::string, std::string>;
 
 static std::string str(int64_t value) { return llvm::itostr(value); }
 
+/// L26: warp tiles that the others count in, so before them.
+static bool checkTokenRows(const MatmulProblem &problem, const KernelConfig &c,
+                           Verdict &verdict) {
+  if (!c.tokenRows())
+    return true;
+  if (!verdict.require(
+          26,
+          problem.weightLayout == WeightLayout::Plain && c.warpsK == 1 &&
+              storesDirectly(problem, c) &&
+              (c.warpM == 16 || c.warpM == 32 || c.warpM == 64),
+          [&] {
+            return Text(
+                "rows=features, or mma=wgmma, plain weights, copy=bulk or "
+                "tensor, warps_k=1, an even N and warpM of 16, 32 or 64",
+                "mma=" + stringify(c.mma).str() + ", " +
+                    stringify(problem.weightLayout).str() +
+                    " weights, copy=" + stringify(c.copy).str() +
+                    ", warps_k=" + str(c.warpsK) + ", N a multiple of " +
+                    str(problem.nDivisor) + " and warpM " + str(c.warpM));
+          }))
+    return false;
+  const QuantType &weight = problem.weight;
+  int32_t rows = weight.granularity.rows;
+  bool isUniform =
+      rows > 0 && rows % c.blockN == 0 && weight.rowPhase % c.blockN == 0;
+  return verdict.require(
+      26,
+      c.scale == ScalePlacement::Epilogue ||
+          (c.scale == ScalePlacement::Accumulator && isUniform),
+      [&] {
+        return Text("rows=features, or scale=accumulator and groups of scales "
+                    "whose features are whole blocks of " +
+                        str(c.blockN),
+                    "scale=" + stringify(c.scale).str() + ", groups of " +
+                        str(rows) + " features and a phase of " +
+                        str(weight.rowPhase));
+      });
+}
+
 /// The rules in order; false at the first that does not hold.
 static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                        const TargetInfo &target, Verdict &verdict) {
@@ -338,9 +384,15 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (!verdict.require(
           3,
-          (c.warpN == 16 || c.warpN == 32 || c.warpN == 64) &&
-              c.blockN % c.warpN == 0,
-          [&] { return Text("warpN of 16, 32 or 64", str(c.warpN)); }))
+          c.tokenRows() ? c.warpN == c.blockN && c.warpN <= 256
+                        : (c.warpN == 16 || c.warpN == 32 || c.warpN == 64) &&
+                              c.blockN % c.warpN == 0,
+          [&] {
+            return Text(c.tokenRows() ? "warpN to be blockN, at most 256, with "
+                                        "rows=tokens"
+                                      : "warpN of 16, 32 or 64",
+                        str(c.warpN));
+          }))
     return false;
   if (!verdict.require(
           4, c.blockM > 0 && c.blockM % 8 == 0 && c.blockM <= 512, [&] {
@@ -379,6 +431,9 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
                     str(threads) + " (" + str(c.warpsN()) + " x " +
                         str(c.warpsM()) + " x " + str(c.warpsK) + " warps)");
       }))
+    return false;
+
+  if (!checkTokenRows(problem, c, verdict))
     return false;
 
   int32_t group = weight.granularity.columns;
@@ -445,7 +500,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   int32_t accumulators =
-      (c.warpN / 16) * (c.warpM / 8) * 4 * (hasPartialSums(problem, c) ? 2 : 1);
+      c.rowUnits() * c.columnTiles() * 4 * (hasPartialSums(problem, c) ? 2 : 1);
   int32_t mostAccumulators = c.producers ? 128 : 192;
   if (!verdict.require(14, accumulators <= mostAccumulators, [&] {
         return Text("at most " + str(mostAccumulators) +
@@ -549,7 +604,7 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
           }))
     return false;
   if (!verdict.require(
-          26,
+          27,
           c.panel == 0 || (c.panel > 0 && c.panel % c.clusterN() == 0 &&
                            c.splitK == 1 && c.persistent == 0),
           [&] {
@@ -597,23 +652,28 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (c.mma != MmaKind::Wgmma)
     return true;
+  // Of whole warpgroups; columns are those of one MMA.
+  int32_t rowWarps = c.tokenRows() ? c.warpsM() : c.warpsN();
+  int32_t columns = c.columnTiles() * 8;
   return verdict.require(
       18,
-      c.warpsN() % 4 == 0 && c.warpM <= 256 && c.copy != CopyKind::Sync &&
+      rowWarps % 4 == 0 && columns <= 256 && c.copy != CopyKind::Sync &&
           c.stages >= 3 &&
           (problem.weightLayout == WeightLayout::Packed ||
            partsOfStep(problem, c) == 1) &&
-          (problem.activation.isFloat() || c.warpM <= 32 || c.warpM % 16 == 0),
+          (problem.activation.isFloat() || columns <= 32 || columns % 16 == 0),
       [&] {
         return Text(
-            "mma=wgmma with 4 warps or a multiple along N, at most 256 "
+            "mma=wgmma with 4 warps or a multiple along N (with rows=tokens "
+            "along M), at most 256 "
             "tokens a warp (past 32 of s8 a multiple of 16), "
             "copy=tensor, bulk or cp.async and at least 3 stages, and packed "
             "weights for groups shorter than 32 bytes",
-            str(c.warpsN()) + " warps, " + str(c.warpM) +
-                " tokens, copy=" + stringify(c.copy).str() + ", " +
-                str(c.stages) + " stages and " +
-                stringify(problem.weightLayout).str() + " weights");
+            str(rowWarps) + " warps, " + str(columns) +
+                (c.tokenRows() ? " features, copy=" : " tokens, copy=") +
+                stringify(c.copy).str() + ", " + str(c.stages) +
+                " stages and " + stringify(problem.weightLayout).str() +
+                " weights");
       });
 }
 

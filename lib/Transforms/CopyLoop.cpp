@@ -130,10 +130,13 @@ void CopyLoop::readStage(Value stage) {
   loop.walk([&](Operation *op) {
     TypeSwitch<Operation *>(op)
         .Case<LoadWeightsOp, LoadPlainWeightsOp, LoadActivationsOp,
-              LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp,
-              WarpgroupMmaTilesOp>([&](auto load) {
+              LoadScalesOp, LoadTokenScalesOp, WarpgroupMmaOp>([&](auto load) {
           if (buffers.contains(load.getTile()))
             load.getStageMutable().assign(stage);
+        })
+        .Case([&](WarpgroupMmaTilesOp mma) {
+          if (buffers.contains(mma.getA()))
+            mma.getStageMutable().assign(stage);
         });
   });
 }

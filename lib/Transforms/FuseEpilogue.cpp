@@ -159,7 +159,8 @@ static MatmulOp replaceUser(RewriterBase &rewriter, MatmulOp op,
       bias, op.getGlobalScales(), op.getActivationScales(),
       op.getActivationZeroPoints(), op.getWeightSums(), op.getQuantTypeAttr(),
       op.getLoweringConfigAttr(), op.getActivationScaleAttr(),
-      op.getActivationGroupAttr(), op.getAccumulateAttr());
+      op.getActivationGroupAttr(), op.getAccumulateAttr(),
+      op.getScaleRowsAttr());
   fused->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceOp(user, fused);
   rewriter.eraseOp(op);

@@ -31,6 +31,8 @@ static std::string completeText(const humming::KernelConfig &config) {
     text += ",cluster=0";
   if (!config.panel)
     text += ",panel=0";
+  if (!config.tokenRows())
+    text += ",rows=features";
   if (config.producers)
     text += ",producers=1";
   if (config.multicast == humming::Multicast::None)

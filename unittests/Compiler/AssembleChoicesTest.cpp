@@ -28,6 +28,7 @@ struct Format {
   const char *activation, *weight, *scale;
   Granularity granularity;
   ZeroPointKind zeroPoint = ZeroPointKind::None;
+  int32_t activationGroup = 0;
 };
 
 MatmulProblem problemOf(const Format &f, int64_t m, int64_t n, int64_t k) {
@@ -43,10 +44,15 @@ MatmulProblem problemOf(const Format &f, int64_t m, int64_t n, int64_t k) {
   p.output = p.activation.isF16() ? NumberFormat::f16() : NumberFormat::bf16();
   if (p.activation.bits < 16)
     p.activationScale = ActivationScaleKind::Token;
+  p.activationGroup = f.activationGroup;
   p.m = m;
   p.n = n;
   p.k = k;
   p.deriveDivisors();
+  // Scales of activation groups go with rows of tokens, and these with plain
+  // weights.
+  if (f.activationGroup != 0)
+    p.weightLayout = p.naturalLayout();
   return p;
 }
 
@@ -73,6 +79,17 @@ std::vector<MatmulProblem> sample() {
       {"s8", "u4", "bf16", Granularity::group(128)}};
   for (const Format &format : others)
     for (int64_t m : {1, 64, 1024})
+      problems.push_back(problemOf(format, m, 8192, 8192));
+  const ZeroPointKind none = ZeroPointKind::None;
+  const Format grouped[] = {
+      {"e4m3", "e4m3", "f32", Granularity::block(128, 128), none, 128},
+      {"e4m3", "e4m3", "f32", Granularity::block(128, 128), none, 64},
+      {"e4m3", "e4m3", "f32", Granularity::block(64, 32), none, 32},
+      {"e4m3", "e4m3", "f32", Granularity::perChannel(), none, 32},
+      {"s8", "s8", "f32", Granularity::block(128, 128), none, 128},
+      {"s8", "s8", "bf16", Granularity::perChannel(), none, 128}};
+  for (const Format &format : grouped)
+    for (int64_t m : {128, 1024, 8192})
       problems.push_back(problemOf(format, m, 8192, 8192));
   return problems;
 }

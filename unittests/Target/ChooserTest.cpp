@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Humming/Target/KernelConfig.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -265,6 +266,50 @@ TEST(Chooser, NarrowActivationsPay) {
 // A grid that would not fill the card is split along K. Half of the SMs are
 // enough: on an H200, 64 blocks take 4.13 us for this layer, 128 blocks 4.11
 // us.
+// A thread has two scales by row, up to 64 by column.
+TEST(Chooser, TokensAreRowsWithActivationGroups) {
+  const TargetInfo &target = **getTargetInfo("sm_90a");
+  MatmulProblem p;
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::block(128, 128);
+  p.activationScale = ActivationScaleKind::Token;
+  p.activationGroup = 128;
+  p.n = p.k = 8192;
+  p.deriveDivisors();
+  p.weightLayout = WeightLayout::Plain;
+  for (int64_t m : {128, 256, 1024, 8192}) {
+    p.m = m;
+    EXPECT_TRUE(best(p, target).config.tokenRows()) << m;
+  }
+  for (int64_t m : {0, 1, 16, 33}) {
+    p.m = m;
+    EXPECT_FALSE(best(p, target).config.tokenRows()) << m;
+  }
+  // Splits too are legal.
+  for (int64_t m : {64, 128, 1024}) {
+    p.m = m;
+    std::set<std::string> seen;
+    for (const KernelConfig &config : enumerateConfigs(p, target)) {
+      EXPECT_EQ(llvm::toString(checkConfig(p, config, target)), "");
+      EXPECT_TRUE(seen.insert(config.str()).second) << config.str();
+    }
+  }
+  // Scales of rows of weights are by column then: not in the loop.
+  auto anyTokenRows = [&] {
+    return llvm::any_of(
+        enumerateConfigs(p, target),
+        [](const KernelConfig &config) { return config.tokenRows(); });
+  };
+  EXPECT_TRUE(anyTokenRows());
+  p.weight.granularity = Granularity::group(128);
+  EXPECT_FALSE(anyTokenRows());
+  // Nothing else is a matter of rows.
+  p.weight.granularity = Granularity::block(128, 128);
+  p.activationGroup = 0;
+  EXPECT_FALSE(anyTokenRows());
+}
+
 TEST(Chooser, SmallLayersFillTheCard) {
   for (llvm::StringRef chip : {"sm_80", "sm_90"}) {
     const TargetInfo &t = target(chip);

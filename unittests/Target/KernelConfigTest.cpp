@@ -79,6 +79,30 @@ TEST(KernelConfig, MissingKeysComeFromTheBase) {
   EXPECT_TRUE(*empty == base);
 }
 
+TEST(KernelConfig, RowsGoWithTheWarp) {
+  KernelConfig base;
+  base.rows = MmaRows::Tokens;
+  EXPECT_TRUE(llvm::StringRef(base.str()).ends_with(",split_k=1,rows=tokens"));
+  auto rowsOf = [&](llvm::StringRef text) {
+    return llvm::cantFail(KernelConfig::parse(text, base)).rows;
+  };
+  EXPECT_EQ(rowsOf("stages=4"), MmaRows::Tokens);
+  EXPECT_EQ(rowsOf("rows=features"), MmaRows::Features);
+  // Another warp tile, another way to share the work.
+  EXPECT_EQ(rowsOf("warp=16x64"), MmaRows::Features);
+  EXPECT_EQ(rowsOf("rows=tokens,warp=128x16"), MmaRows::Tokens);
+  EXPECT_EQ(parseError("rows=columns"),
+            "config key 'rows': expected features or tokens, got 'columns'");
+  KernelConfig c;
+  c.blockN = c.warpN = 128;
+  c.blockM = 256;
+  c.warpM = 32;
+  c.rows = MmaRows::Tokens;
+  EXPECT_EQ(c.numWarps(), 8);
+  EXPECT_EQ(c.rowUnits(), 2);
+  EXPECT_EQ(c.columnTiles(), 16);
+}
+
 TEST(KernelConfig, ParseErrorsNameTheKey) {
   EXPECT_EQ(parseError("mma=m16n8k4"),
             "config key 'mma': expected m16n8k8, m16n8k16, m16n8k32, m16n8k64, "
@@ -105,10 +129,15 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
   EXPECT_EQ(
       parseError("stage=4"),
       "unknown config key: expected one of mma, block, warp, warps_k, "
-      "stages, copy, scale, split_k, early, persistent, cluster, got 'stage'");
-  EXPECT_EQ(parseError("stages=4,"),
-            "unknown config key: expected one of mma, block, warp, warps_k, "
-            "stages, copy, scale, split_k, early, persistent, cluster, got ''");
+      "stages, copy, scale, split_k, early, persistent, cluster, producers, "
+      "multicast, rows, got "
+      "'stage'");
+  EXPECT_EQ(
+      parseError("stages=4,"),
+      "unknown config key: expected one of mma, block, warp, warps_k, "
+      "stages, copy, scale, split_k, early, persistent, cluster, producers, "
+      "multicast, rows, got "
+      "''");
   EXPECT_EQ(parseError("stages=4,split_k=2,stages=4"),
             "config key 'stages': expected at most once, got it twice");
 }

@@ -397,6 +397,67 @@ TEST(CheckConfig, L22Cluster) {
             "later, got cluster=1 with split_k=2 on sm_80");
 }
 
+TEST(CheckConfig, L26TokenRows) {
+  MatmulProblem p = goodProblem();
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
+  p.activationGroup = 128;
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::block(128, 128);
+  p.weightLayout = WeightLayout::Plain;
+  p.deriveDivisors();
+  auto error = [&](llvm::StringRef text) {
+    return configError(
+        p, ("mma=wgmma,warps_k=1,stages=3,rows=tokens," + text).str(),
+        "sm_90a");
+  };
+  const char *good = "block=128x128x128,warp=128x16,copy=tensor";
+  EXPECT_EQ(error(good), "");
+  EXPECT_EQ(error("block=64x128x128,warp=64x32,copy=bulk"), "");
+  EXPECT_EQ(error("block=128x128x128,warp=128x16,copy=tensor,split_k=2,"
+                  "cluster=1"),
+            "");
+  EXPECT_EQ(error("block=128x128x128,warp=64x16,copy=tensor"),
+            "rule L3: expected warpN to be blockN, at most 256, with "
+            "rows=tokens, got 64");
+  EXPECT_EQ(error("block=512x64x128,warp=512x16,copy=tensor"),
+            "rule L3: expected warpN to be blockN, at most 256, with "
+            "rows=tokens, got 512");
+  EXPECT_EQ(
+      error("block=128x128x128,warp=128x16,copy=cp.async"),
+      "rule L26: expected rows=features, or mma=wgmma, plain weights, "
+      "copy=bulk or tensor, warps_k=1, an even N and warpM of 16, 32 or 64, "
+      "got mma=wgmma, plain weights, copy=cp.async, warps_k=1, N a multiple of "
+      "8 and warpM 16");
+  for (const char *text : {"block=128x96x128,warp=128x48,copy=tensor",
+                           "block=128x64x128,warp=128x8,copy=tensor"})
+    EXPECT_TRUE(llvm::StringRef(error(text)).starts_with("rule L26: ")) << text;
+  // Whole warpgroups along M.
+  EXPECT_TRUE(llvm::StringRef(error("block=128x32x128,warp=128x16,copy=tensor"))
+                  .starts_with("rule L18: "));
+  // One scale for all features of a block.
+  p.weight.granularity = Granularity::block(64, 128);
+  EXPECT_EQ(error(good),
+            "rule L26: expected rows=features, or scale=accumulator and groups "
+            "of scales whose features are whole blocks of 128, got "
+            "scale=accumulator, groups of 64 features and a phase of 0");
+  EXPECT_EQ(error("block=64x128x128,warp=64x16,copy=tensor"), "");
+  p.weight.granularity = Granularity::block(128, 128);
+  p.weight.rowPhase = 64;
+  EXPECT_TRUE(llvm::StringRef(error(good)).starts_with("rule L26: "));
+  EXPECT_EQ(error("block=64x128x128,warp=64x16,copy=tensor"), "");
+  // Scales of rows are columns' in the epilogue.
+  p.weight.rowPhase = 0;
+  p.weight.granularity = Granularity::perChannel();
+  EXPECT_EQ(error("block=128x128x128,warp=128x16,copy=tensor,scale=epilogue"),
+            "");
+  p.nDivisor = 1;
+  EXPECT_TRUE(llvm::StringRef(error(good)).starts_with("rule L26: "));
+  p.nDivisor = 8;
+  p.weightLayout = WeightLayout::Packed;
+  EXPECT_TRUE(llvm::StringRef(error(good)).starts_with("rule L26: "));
+}
+
 // What text cannot say, an attribute in the IR can.
 TEST(CheckConfig, NonPositiveFields) {
   int32_t KernelConfig::*fields[] = {

@@ -167,7 +167,8 @@ def ConvertHQuantToNVVMPass : Pass<"convert-hquant-to-nvvm", "::mlir::gpu::GPUMo
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect",
-                           "::mlir::cf::ControlFlowDialect"];
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 #endif // HUMMING_CONVERSION_PASSES

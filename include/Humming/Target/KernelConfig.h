@@ -13,6 +13,8 @@
 // Vocabulary. The kernel computes C^T = W * X^T: weight rows (output features,
 // N) are the M side of the MMA instruction, tokens (M) its N side. All sizes
 // here are named by what they tile: `N` features, `M` tokens, `K` reduction.
+// With rows=tokens the kernel computes C = X * W^T instead: tokens are the M
+// side (rows), features the N side (columns). The sizes keep their names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,6 +101,14 @@ enum class ScalePlacement : uint8_t {
 
 llvm::StringRef stringify(ScalePlacement placement);
 
+/// What the rows of an MMA are.
+enum class MmaRows : uint8_t {
+  Features, ///< weights are the A operand
+  Tokens,   ///< activations are; plain weights with wgmma alone (rule L26)
+};
+
+llvm::StringRef stringify(MmaRows rows);
+
 /// Which tile the two blocks of a cluster share: each copies half of it into
 /// the shared memory of both (multicast), so that it crosses the wires from L2
 /// once.
@@ -117,7 +127,7 @@ struct KernelConfig {
   int32_t blockN = 64; ///< features of a block, multiple of 64
   int32_t blockM = 16; ///< tokens of a block, multiple of 8
   int32_t blockK = 64; ///< reduction elements of a stage, multiple of 64
-  int32_t warpN = 16;  ///< features of a warp: 16, 32 or 64
+  int32_t warpN = 16;  ///< features of a warp: 16, 32 or 64 (or rule L26)
   int32_t warpM = 16;  ///< tokens of a warp, multiple of 8, divides blockM
   int32_t warpsK = 1;  ///< warps that share a stage's 64-wide K slabs
   int32_t stages = 2;  ///< buffers of the copy pipeline
@@ -146,9 +156,17 @@ struct KernelConfig {
   int32_t producers = 1;
   /// Printed where set: `,multicast=activations`.
   Multicast multicast = Multicast::None;
+  /// Tokens: 64 tokens by blockN features an MMA. A thread's sums have two
+  /// token scales then and, with blocks of scales, one weight scale. Printed
+  /// where set: `,rows=tokens`.
+  MmaRows rows = MmaRows::Features;
 
   int32_t warpsN() const { return blockN / warpN; }
   int32_t warpsM() const { return blockM / warpM; }
+  bool tokenRows() const { return rows == MmaRows::Tokens; }
+  /// Of a warp: units of 16 rows and tiles of 8 columns of the MMA.
+  int32_t rowUnits() const { return (tokenRows() ? warpM : warpN) / 16; }
+  int32_t columnTiles() const { return (tokenRows() ? warpN : warpM) / 8; }
   int32_t numWarps() const { return warpsN() * warpsM() * warpsK; }
   /// Threads that multiply.
   int32_t numThreads() const { return numWarps() * 32; }
@@ -180,7 +198,8 @@ struct KernelConfig {
   bool operator!=(const KernelConfig &o) const { return !(*this == o); }
   std::string str() const;
   /// Parses `str()`'s form; keys may come in any order and be left out, in
-  /// which case `base` supplies them. Error: names the key and what it takes.
+  /// which case `base` supplies them (`rows` beside `warp`: features). Error:
+  /// names the key and what it takes.
   static llvm::Expected<KernelConfig> parse(llvm::StringRef text,
                                             const KernelConfig &base);
 };

@@ -76,8 +76,8 @@ func.func @warpgroup_c5(%t: !tile, %i: i32) {
 
 func.func @warpgroup_c1_tiles(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
   // expected-error @+1 {{expected accumulators of type 'vector<2x4x4xi32>', got 'vector<2x4x4xf32>'}}
-  %x = hquant.warpgroup_mma_tiles %w, %t unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, s8>, weight_rows = 128, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  %x = hquant.warpgroup_mma_tiles %w, %t unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, s8>, a_rows = 128, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 
@@ -87,8 +87,8 @@ func.func @warpgroup_c1_tiles(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf3
 
 func.func @warpgroup_c6(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
   // expected-error @+1 {{expected operands of 8 bits, got bf16}}
-  %x = hquant.warpgroup_mma_tiles %w, %t unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, bf16>, weight_rows = 128, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  %x = hquant.warpgroup_mma_tiles %w, %t unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, bf16>, a_rows = 128, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 
@@ -98,8 +98,8 @@ func.func @warpgroup_c6(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
 
 func.func @warpgroup_c6_rank(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
   // expected-error @+1 {{expected tiles of rank 2 with a stage}}
-  %x = hquant.warpgroup_mma_tiles %w, %t[%i] unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, e4m3>, weight_rows = 128, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  %x = hquant.warpgroup_mma_tiles %w, %t[%i] unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, e4m3>, a_rows = 128, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 
@@ -109,8 +109,8 @@ func.func @warpgroup_c6_rank(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32
 
 func.func @warpgroup_c7(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
   // expected-error @+1 {{expected steps within 0 to 2, got 1 to 3}}
-  %x = hquant.warpgroup_mma_tiles %w, %t unit %i token %i slab %i steps 1 to 3, %c
-      {kind = #hquant.warpgroup_mma<32, e4m3>, weight_rows = 128, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  %x = hquant.warpgroup_mma_tiles %w, %t unit %i column %i slab %i steps 1 to 3, %c
+      {kind = #hquant.warpgroup_mma<32, e4m3>, a_rows = 128, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 
@@ -119,9 +119,9 @@ func.func @warpgroup_c7(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
 !tile = memref<16384xi8, #gpu.address_space<workgroup>>
 
 func.func @warpgroup_c8(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
-  // expected-error @+1 {{expected weight_rows to be a multiple of 64 and at least 128, got 64}}
-  %x = hquant.warpgroup_mma_tiles %w, %t unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, e4m3>, weight_rows = 64, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  // expected-error @+1 {{expected a_rows to be a multiple of 64 and at least 128, got 64}}
+  %x = hquant.warpgroup_mma_tiles %w, %t unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, e4m3>, a_rows = 64, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 
@@ -130,9 +130,9 @@ func.func @warpgroup_c8(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
 !tile = memref<16384xi8, #gpu.address_space<workgroup>>
 
 func.func @warpgroup_c8_holds(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xf32>) {
-  // expected-error @+1 {{expected weight_rows from 1 to the 128 of 128 bytes that the tile holds, got 192}}
-  %x = hquant.warpgroup_mma_tiles %w, %t unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, e4m3>, weight_rows = 192, tile_rows = 32} : !tile, !tile, vector<2x4x4xf32>
+  // expected-error @+1 {{expected a_rows from 1 to the 128 of 128 bytes that the tile holds, got 192}}
+  %x = hquant.warpgroup_mma_tiles %w, %t unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, e4m3>, a_rows = 192, b_rows = 32} : !tile, !tile, vector<2x4x4xf32>
   return
 }
 

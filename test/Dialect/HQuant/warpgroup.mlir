@@ -30,9 +30,9 @@ func.func @warpgroup(%t: !tile, %i: i32, %a: vector<2x1x4xi32>, %c: vector<2x4x4
 
 // CHECK-LABEL: func @tiles
 func.func @tiles(%w: !tile, %t: !tile, %i: i32, %c: vector<2x4x4xi32>) -> vector<2x4x4xi32> {
-  // CHECK: hquant.warpgroup_mma_tiles %{{.*}}, %{{.*}}[%{{.*}}] unit %{{.*}} token %{{.*}} slab %{{.*}} steps 0 to 2, %{{.*}} {kind = #hquant.warpgroup_mma<32, s8>, tile_rows = 32 : i64, weight_rows = 128 : i64, zero}
-  %x = hquant.warpgroup_mma_tiles %w, %t[%i] unit %i token %i slab %i steps 0 to 2, %c
-      {kind = #hquant.warpgroup_mma<32, s8>, weight_rows = 128, tile_rows = 32, zero} : !tile, !tile, vector<2x4x4xi32>
+  // CHECK: hquant.warpgroup_mma_tiles %{{.*}}, %{{.*}}[%{{.*}}] unit %{{.*}} column %{{.*}} slab %{{.*}} steps 0 to 2, %{{.*}} {a_rows = 128 : i64, b_rows = 32 : i64, kind = #hquant.warpgroup_mma<32, s8>, zero}
+  %x = hquant.warpgroup_mma_tiles %w, %t[%i] unit %i column %i slab %i steps 0 to 2, %c
+      {kind = #hquant.warpgroup_mma<32, s8>, a_rows = 128, b_rows = 32, zero} : !tile, !tile, vector<2x4x4xi32>
   // CHECK: hquant.warpgroup_wait %{{.*}} pending 0 : vector<2x4x4xi32>
   %y = hquant.warpgroup_wait %x pending 0 : vector<2x4x4xi32>
   // CHECK: hquant.load_plain_weights %{{.*}}[%{{.*}}] unit %{{.*}} slab %{{.*}} {tile_rows = 128 : i64}

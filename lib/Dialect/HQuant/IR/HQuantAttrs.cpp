@@ -57,7 +57,7 @@ llvm::hash_code humming::hash_value(const KernelConfig &config) {
       config.mma, config.blockN, config.blockM, config.blockK, config.warpN,
       config.warpM, config.warpsK, config.stages, config.copy, config.scale,
       config.splitK, config.early, config.persistent, config.cluster,
-      config.multicast, config.producers, config.panel);
+      config.multicast, config.producers, config.rows, config.panel);
 }
 
 llvm::hash_code humming::hash_value(const QuantizeConfig &config) {

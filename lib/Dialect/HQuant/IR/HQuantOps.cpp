@@ -165,6 +165,8 @@ MatmulProblem MatmulOp::getProblem() {
       llvm::consumeError(parsed.takeError());
   }
   problem.weight = getQuantType().getQuantType();
+  if (getScaleRows())
+    problem.weight.granularity.rows = int32_t(*getScaleRows());
   problem.output = *getFormatOf(getTensor(getResult()).getElementType());
   problem.hasBias = bool(getBias());
   problem.activationGroup = int32_t(getActivationGroup().value_or(0));
@@ -239,6 +241,16 @@ static LogicalResult verifyActivationExtras(MatmulOp op,
     if (*sums != "f32" && *sums != "f16")
       return op.emitOpError()
              << "expected accumulate of f32 or f16, got " << *sums;
+  // matmul_c24
+  if (std::optional<int64_t> rows = op.getScaleRows()) {
+    Granularity granularity = op.getQuantType().getGranularity();
+    if (!granularity.isGroup() || *rows < 1 || *rows > INT32_MAX)
+      return op.emitOpError()
+             << "expected scale_rows from 1 to 2147483647, with granularity "
+                "group, got "
+             << *rows << " with "
+             << GranularityAttr::get(op.getContext(), granularity);
+  }
   return success();
 }
 

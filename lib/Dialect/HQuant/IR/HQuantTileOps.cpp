@@ -525,17 +525,17 @@ static LogicalResult verifyWarpgroupSums(Operation *op, VectorType acc,
 }
 
 /// warpgroup_c4
-static LogicalResult verifyTokenRows(Operation *op, int64_t rows,
-                                     WarpgroupMmaAttr kind) {
+static LogicalResult verifyColumnRows(Operation *op, StringRef what,
+                                      int64_t rows, WarpgroupMmaAttr kind) {
   if (rows % 8 != 0 || rows < kind.getTokens() || rows > 65536)
-    return op->emitOpError("expected tile_rows to be a multiple of 8 and at "
-                           "least ")
-           << kind.getTokens() << ", got " << rows;
+    return op->emitOpError("expected ")
+           << what << " to be a multiple of 8 and at least " << kind.getTokens()
+           << ", got " << rows;
   return success();
 }
 
 LogicalResult WarpgroupMmaTilesOp::verify() {
-  for (Value tile : {getWeights(), getTile()}) {
+  for (Value tile : {getA(), getB()}) {
     auto type = cast<MemRefType>(tile.getType());
     int64_t rank = getStage() ? 2 : 1;
     if (type.getRank() != rank)
@@ -557,15 +557,15 @@ LogicalResult WarpgroupMmaTilesOp::verify() {
   if (first < 0 || first >= last || last > steps)
     return emitOpError("expected steps within 0 to ")
            << steps << ", got " << first << " to " << last;
-  if (failed(verifyTokenRows(*this, getTileRows(), kind)))
+  if (failed(verifyColumnRows(*this, "b_rows", getBRows(), kind)))
     return failure();
   // warpgroup_c8
-  int64_t rows = getWeightRows();
+  int64_t rows = getARows();
   if (rows <= 0 || rows % 64 != 0 || rows < 64 * acc.getDimSize(0))
-    return emitOpError("expected weight_rows to be a multiple of 64 and at "
+    return emitOpError("expected a_rows to be a multiple of 64 and at "
                        "least ")
            << 64 * acc.getDimSize(0) << ", got " << rows;
-  return verifyHolds(*this, getWeights(), "weight_rows", rows, 128);
+  return verifyHolds(*this, getA(), "a_rows", rows, 128);
 }
 
 LogicalResult WarpgroupMmaOp::verify() {
@@ -588,7 +588,7 @@ LogicalResult WarpgroupMmaOp::verify() {
            << steps - 1 << ", got " << step;
   if (failed(verifyPart(*this, getPart(), getParts(), kind.getStepDepth())))
     return failure();
-  return verifyTokenRows(*this, getTileRows(), kind);
+  return verifyColumnRows(*this, "tile_rows", getTileRows(), kind);
 }
 
 /// Scales that are converted to f32.
@@ -639,14 +639,42 @@ LogicalResult LoadTokenScalesOp::verify() {
                        "vector<Tx1xi32> (e8m0), got ")
            << type;
   // fragment_c24
-  int64_t tokens = getTileTokens();
-  if (tokens % 16 != 0 || tokens < 8 * type.getDimSize(0))
+  // Units are of 16 tokens, those of one warp 64 tokens apart.
+  int64_t tokens = getTileTokens(), pieces = type.getDimSize(0);
+  int64_t loaded = getTokenRows() ? 64 * (pieces - 1) + 16 : 8 * pieces;
+  if (tokens % 16 != 0 || tokens < loaded)
     return emitOpError("expected tile_tokens to be a multiple of 16, at least "
                        "the ")
-           << 8 * type.getDimSize(0) << " tokens that are loaded, got "
-           << tokens;
+           << loaded << " tokens that are loaded, got " << tokens;
   return verifyHolds(*this, getTile(), "tile_tokens", tokens,
                      words == 2 ? 4 : 1);
+}
+
+LogicalResult MultiplyScalesOp::verify() {
+  VectorType tokens = getVector(getTokenScales());
+  VectorType scales = getVector(getScales());
+  // fragment_c28
+  NumberFormat tokenScale = getTokenScale().getFormat();
+  if (!tokenScale.isF32() && !tokenScale.isE8M0())
+    return emitOpError("expected token scales of f32 or e8m0, got ")
+           << tokenScale.str();
+  int64_t units = scales.getDimSize(0);
+  if (failed(expectType(*this, "token scales", tokens,
+                        {units, tokenScale.isF32() ? 2 : 1},
+                        tokens.getElementType())) ||
+      failed(expectType(*this, "a result", getResult().getType(), {units, 2},
+                        tokens.getElementType())))
+    return failure();
+  // fragment_c19
+  int64_t group = getGroup();
+  if (getScale().getFormat().isF32())
+    group = 2 * group + 1; // its second word
+  if (scales.getRank() != 2 || group < 0 || group >= scales.getDimSize(1))
+    return emitOpError("expected scales of type vector<UxGxi32> and a group "
+                       "from 0 to G - 1, got ")
+           << scales << " and " << group;
+  // fragment_c20
+  return verifyScaleFormat(*this, getScale().getFormat());
 }
 
 LogicalResult AccumulateOp::verify() {
@@ -756,9 +784,15 @@ LogicalResult ReduceClusterOp::verify() {
 LogicalResult ScaleRowsOp::verify() {
   if (failed(verifyUnitStride(*this, getUnitStride())))
     return failure();
+  VectorType type = getVector(getAccumulators());
   if (failed(verifyAccumulators(*this)) ||
-      failed(verifyUnits(*this, getVector(getAccumulators()).getDimSize(0))))
+      failed(verifyUnits(*this, type.getDimSize(0))))
     return failure();
+  // epilogue_c14
+  if (getTokenRows() && type.getDimSize(1) % 8 != 0)
+    return emitOpError("expected whole strips of 64 features, 8 tiles each, "
+                       "with token_rows, got ")
+           << type.getDimSize(1) << " tiles";
   return verifyScaleFormat(*this, getFormat().getFormat());
 }
 
@@ -812,6 +846,9 @@ LogicalResult StoreTileOp::verify() {
   if (!isGranule(getGranule()))
     return emitOpError("expected granule 2, 4, 8 or 16, got ")
            << int64_t(getGranule());
+  // epilogue_c15
+  if (getTokenRows() && !getDirect())
+    return emitOpError("expected direct with token_rows");
   if (getDirect()) {
     // epilogue_c11
     if (getGranule() < 4)

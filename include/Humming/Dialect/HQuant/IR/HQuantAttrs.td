@@ -206,6 +206,7 @@ def HQuant_LoweringConfigAttr : HQuant_Attr<"LoweringConfig", "lowering_config">
     | `early` | 1: load the first weights before waiting for the previous kernel; printed where set |
     | `persistent` | 1: a block computes tile after tile; printed where set |
     | `cluster` | 1: the blocks along K are a cluster; printed where set |
+    | `rows` | `features` or `tokens`: what the rows of a warpgroup's MMA are; `tokens` is printed |
 
     ```mlir
     #hquant.lowering_config<mma = m16n8k16, block = [64, 16, 256], warp = [16, 16],

@@ -78,6 +78,8 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     each group's partial sum is multiplied. Asymmetric activations are
     `(x - z) * s`: z times the row's `weight_sums` is subtracted before the scale.
     `accumulate = "f16"` sums in half precision, a stage or group at a time.
+    `scale_rows = r` promises that features r i to r (i + 1) - 1 have equal `scales`,
+    for each i: those of blocks, repeated for every row.
 
     Every extent may be dynamic. Weights, scales and zero points are either all
     logical or all packed. `lowering_config` says how (stage 2).
@@ -103,7 +105,8 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
     OptionalAttr<HQuant_LoweringConfigAttr>:$lowering_config,
     OptionalAttr<StrAttr>:$activation_scale,
     OptionalAttr<I64Attr>:$activation_group,
-    OptionalAttr<StrAttr>:$accumulate);
+    OptionalAttr<StrAttr>:$accumulate,
+    OptionalAttr<I64Attr>:$scale_rows);
   let results = (outs HQuant_FloatTensor:$result);
   let assemblyFormat = [{
     $activations `,` $weights `scales` `(` $scales `:` type($scales) `)`
@@ -129,7 +132,7 @@ def HQuant_MatmulOp : HQuant_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
       build($_builder, $_state, result, activations, weights, scales, zero_points,
             bias, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(),
             ::mlir::Value(), quant_type, lowering_config, ::mlir::StringAttr(),
-            ::mlir::IntegerAttr(), ::mlir::StringAttr());
+            ::mlir::IntegerAttr(), ::mlir::StringAttr(), ::mlir::IntegerAttr());
     }]>];
   let extraClassDeclaration = [{
     /// The format of the activations' element type.

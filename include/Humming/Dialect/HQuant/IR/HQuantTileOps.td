@@ -13,7 +13,8 @@
 //   warp-collective    load_weights, load_plain_weights, load_activations,
 //                      load_scales, mma
 //   warpgroup          warpgroup_mma, warpgroup_mma_tiles, warpgroup_wait
-//   lane-local         dequant, scale_accumulate, scale_rows, add_rows
+//   lane-local         dequant, scale_accumulate, multiply_scales, scale_rows,
+//                      add_rows
 //
 // A fragment is a vector of 32-bit registers (i32) or accumulators (f32) of one
 // lane. Its spread over lanes is that of the MMA step (see MmaAttrInterface) and
@@ -25,6 +26,10 @@
 //   accumulators   vector<U x T x 4 x f32>
 //   scales         vector<U x G x i32>        G groups; a word holds the value of
 //                                             row g (low) and row g + 8 (high)
+//
+// Rows are features and columns are tokens, unless an op says `token_rows`: with
+// the config's rows = tokens a warpgroup's MMA has them the other way round. Units
+// are 16 tokens then, and tiles 8 features.
 //
 //===----------------------------------------------------------------------===//
 
@@ -397,11 +402,12 @@ def HQuant_LoadScalesOp : HQuant_TileOp<"load_scales", [
     (groups x strips x 64 elements of `element_bits` bits), the value of row g in
     the low half and of row g + 8 in the high half of each word (8-bit elements:
     low two bytes). `strips` is the number of strips in the tile, `unit_stride` that
-    of `load_weights`.
+    of `load_weights`. With `uniform` all rows of the tile have the scales of its first
+    one: one access of the same address by all lanes.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
       I32:$unit, I32:$group, I64Attr:$strips, I64Attr:$element_bits,
-      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$uniform);
   let results = (outs HQuant_Words:$scales);
   let assemblyFormat = [{
     $tile (`[` $stage^ `]`)? `unit` $unit `group` $group attr-dict `:` type($tile)
@@ -499,21 +505,24 @@ def HQuant_WarpgroupMmaTilesOp : HQuant_TileOp<"warpgroup_mma_tiles", [
   let summary = "start the multiplication of steps by a warpgroup, both operands from shared memory";
   let description = [{
     Like `warpgroup_mma` for steps `first_step` to `last_step` (exclusive) of slab
-    `slab` as one asynchronous group, with plain weights in a swizzled tile of
-    `weight_rows` features. `unit` is the first unit (of 16 features) of the warp; the
-    warpgroup multiplies the 64 features that hold it and the U - 1 blocks of 64 after
-    them. Only the accumulators are in flight until `warpgroup_wait`.
+    `slab` as one asynchronous group. `a`, whose rows become those of the result, and
+    `b`, whose rows become its columns, are swizzled tiles of `a_rows` and `b_rows`
+    rows: plain weights and activations, or with the config's rows = tokens activations
+    and plain weights. `unit` is the first unit (of 16 rows) of the warp; the
+    warpgroup multiplies the 64 rows that hold it and the U - 1 blocks of 64 after
+    them by the rows of `b` from `column` on. Only the accumulators are in flight until
+    `warpgroup_wait`.
   }];
-  let arguments = (ins HQuant_WorkgroupBytes:$weights, HQuant_WorkgroupBytes:$tile,
-      Optional<I32>:$stage, I32:$unit, I32:$token, I32:$slab,
+  let arguments = (ins HQuant_WorkgroupBytes:$a, HQuant_WorkgroupBytes:$b,
+      Optional<I32>:$stage, I32:$unit, I32:$column, I32:$slab,
       HQuant_Sums:$accumulators, HQuant_WarpgroupMmaAttr:$kind,
-      I64Attr:$first_step, I64Attr:$last_step, I64Attr:$weight_rows,
-      I64Attr:$tile_rows, UnitAttr:$zero);
+      I64Attr:$first_step, I64Attr:$last_step, I64Attr:$a_rows,
+      I64Attr:$b_rows, UnitAttr:$zero);
   let results = (outs HQuant_Sums:$result);
   let assemblyFormat = [{
-    $weights `,` $tile (`[` $stage^ `]`)? `unit` $unit `token` $token `slab` $slab
+    $a `,` $b (`[` $stage^ `]`)? `unit` $unit `column` $column `slab` $slab
     `steps` $first_step `to` $last_step `,` $accumulators attr-dict `:`
-    type($weights) `,` type($tile) `,` type($accumulators)
+    type($a) `,` type($b) `,` type($accumulators)
   }];
   let hasVerifier = 1;
 }
@@ -570,14 +579,38 @@ def HQuant_LoadTokenScalesOp : HQuant_TileOp<"load_token_scales", [
     Reads, for T tiles of 8 tokens from `token` of the tile (groups x `tile_tokens`
     scales of 32 (f32) or 8 (e8m0) bits), the scales of group `group` that belong to
     columns 2 t and 2 t + 1 of the lane: `vector<Tx2xi32>` or, two in the low bytes
-    of a word, `vector<Tx1xi32>`.
+    of a word, `vector<Tx1xi32>`. With `token_rows`, those of rows g and g + 8 of U
+    units instead, 64 tokens apart: `vector<Ux2xi32>` or `vector<Ux1xi32>`, what
+    `scale_accumulate` takes.
   }];
   let arguments = (ins HQuant_WorkgroupBytes:$tile, Optional<I32>:$stage,
-      I32:$token, I32:$group, I64Attr:$tile_tokens);
+      I32:$token, I32:$group, I64Attr:$tile_tokens, UnitAttr:$token_rows);
   let results = (outs HQuant_Words:$scales);
   let assemblyFormat = [{
     $tile (`[` $stage^ `]`)? `token` $token `group` $group attr-dict `:` type($tile)
     `->` type($scales)
+  }];
+  let hasVerifier = 1;
+}
+
+def HQuant_MultiplyScalesOp : HQuant_TileOp<"multiply_scales", [Pure]> {
+  let summary = "multiply the scales of rows of activations and of weights";
+  let description = [{
+    f32 scales of rows g and g + 8 of each unit, as two words: the product of group
+    `group` of `scales` (of weights, times 2^`exponent`) and of `token_scales` (one
+    group of f32 or e8m0, as `load_token_scales` with `token_rows` gives them).
+
+    With rows = tokens a tile has one weight scale, so that the product is taken once a
+    row, not once a sum: partial * (token scale * weight scale), where rows = features
+    has (partial * token scale) * weight scale. The two differ by f32's rounding alone.
+  }];
+  let arguments = (ins HQuant_Words:$token_scales, HQuant_Words:$scales,
+      I64Attr:$group, HQuant_FormatAttr:$token_scale, HQuant_FormatAttr:$scale,
+      DefaultValuedAttr<I64Attr, "0">:$exponent);
+  let results = (outs HQuant_Words:$result);
+  let assemblyFormat = [{
+    $token_scales `,` $scales `group` $group attr-dict `:` type($token_scales) `,`
+    type($scales) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -682,12 +715,13 @@ def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
   let description = [{
     Reads the packed scales of the rows from feature `feature` (a multiple of 16)
     below `bound` from global memory and multiplies in f32, by 2^`exponent` too.
-    Unit u begins at `feature` + 16 u `unit_stride`.
+    Unit u begins at `feature` + 16 u `unit_stride`. With `token_rows` the scales are
+    those of the columns from `feature` (a multiple of 64).
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$scales, I32:$feature, I32:$bound,
       HQuant_FormatAttr:$format, DefaultValuedAttr<I64Attr, "1">:$unit_stride,
-      DefaultValuedAttr<I64Attr, "0">:$exponent);
+      DefaultValuedAttr<I64Attr, "0">:$exponent, UnitAttr:$token_rows);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $scales `[` $feature `]` `bound` $bound attr-dict `:`
@@ -702,11 +736,12 @@ def HQuant_ScaleOutputOp : HQuant_TileOp<"scale_output", [
   let description = [{
     Reads f32 scales from global memory: `per` = "tensor", one value; "feature", that
     of each row, from `index` below `bound`; "token", that of each column, likewise.
-    Unit u begins at `index` + 16 u `unit_stride` with "feature".
+    With `token_rows` features are columns and tokens rows. Unit u of rows begins at
+    `index` + 16 u `unit_stride`.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$scales, I32:$index, I32:$bound, StrAttr:$per,
-      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$token_rows);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $scales `[` $index `]` `bound` $bound `per` $per attr-dict `:`
@@ -721,12 +756,14 @@ def HQuant_SubtractOffsetsOp : HQuant_TileOp<"subtract_offsets", [
   let description = [{
     accumulators - z * r, where r is `sums[feature + ...]` (f32) and z the zero point
     (i32): one for all with `per` = "tensor", else that of the column, from `token`.
-    One rounding. Unit u begins at `feature` + 16 u `unit_stride`.
+    One rounding. Unit u begins at `feature` + 16 u `unit_stride`. With `token_rows`
+    features are columns and tokens rows, and unit u begins at `token` + 16 u
+    `unit_stride`.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$zero_points, I32:$token, I32:$tokenBound,
       HQuant_GlobalPointer:$sums, I32:$feature, I32:$featureBound, StrAttr:$per,
-      DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$token_rows);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $zero_points `[` $token `]` `bound` $tokenBound `times` $sums
@@ -742,11 +779,12 @@ def HQuant_AddRowsOp : HQuant_TileOp<"add_rows", [
   let description = [{
     Reads the bias of the rows from feature `feature` below `bound` (plain [N])
     from global memory and adds in f32. Unit u begins at `feature` + 16 u
-    `unit_stride`.
+    `unit_stride`. With `token_rows` features are columns.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$bias, I32:$feature, I32:$bound,
-      HQuant_FormatAttr:$format, DefaultValuedAttr<I64Attr, "1">:$unit_stride);
+      HQuant_FormatAttr:$format, DefaultValuedAttr<I64Attr, "1">:$unit_stride,
+      UnitAttr:$token_rows);
   let results = (outs HQuant_Accumulators:$result);
   let assemblyFormat = [{
     $accumulators `,` $bias `[` $feature `]` `bound` $bound attr-dict `:`
@@ -768,7 +806,8 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
     With `if`, nothing is written where the condition (uniform in the block) is
     false. Starts with a barrier. With `direct`, each warp transposes its part in
     registers and stores it by itself: no barrier, `scratch` is not touched; needs a
-    `granule` of at least 4.
+    `granule` of at least 4. With `token_rows`, which needs `direct`, the accumulators
+    are tokens x features.
   }];
   let arguments = (ins HQuant_Accumulators:$accumulators,
       HQuant_GlobalPointer:$dest, I32:$row, I32:$column, I32:$rowBound,
@@ -776,7 +815,8 @@ def HQuant_StoreTileOp : HQuant_TileOp<"store_tile", [
       HQuant_WorkgroupBytes:$scratch, Optional<I1>:$condition, HQuant_FormatAttr:$format,
       I64Attr:$tile_rows, I64Attr:$tile_columns, I64Attr:$granule,
       I64Attr:$lanes, I64Attr:$threads,
-      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$direct);
+      DefaultValuedAttr<I64Attr, "1">:$unit_stride, UnitAttr:$direct,
+      UnitAttr:$token_rows);
   let assemblyFormat = [{
     $accumulators `to` $dest `[` $row `,` $column `]` `bounds` `[` $rowBound `,`
     $columnBound `]` `stride` $stride `warp` `[` $feature `,` $token `]`
