@@ -143,7 +143,8 @@ public:
 
 private:
   void createFunction(StringRef name);
-  std::pair<Value, Value> createTilePosition();
+  std::pair<Value, Value> createPositionInPanels(Value index, Value columns,
+                                                 Value rows, int32_t width);
   void createCoordinates();
   void createTiles();
   Value createLoop();
@@ -388,36 +389,26 @@ void TileProgram::createFunction(StringRef name) {
   builder.setInsertionPointToStart(&function.getBody().front());
 }
 
-/// The block's tile along features and tokens. Blocks start in the order of
-/// their numbers, features first. With panels, cluster c of the grid takes tile
-/// c % w of row c / w of a panel w wide, w less in the last one:
+/// Column and row of tile (or cluster of tiles) `index` of `columns` x `rows`,
+/// which are numbered in panels of `width` columns: blocks start in the order
+/// of their numbers, so those that run together share what L2 holds. Width 2:
 ///
-///   w = 2:  0 1 | 6 7 | 12
-///           2 3 | 8 9 | 13
-///           4 5 | 10 11 | 14
-std::pair<Value, Value> TileProgram::createTilePosition() {
-  Value x = blockIndex(gpu::Dimension::x), y = blockIndex(gpu::Dimension::y);
-  if (config.panel == 0)
-    return {x, y};
-  auto binary = [&](auto op, Value a, Value b) -> Value {
-    return decltype(op)::create(builder, loc, a, b);
-  };
-  int32_t clusterN = config.clusterN(), clusterM = config.clusterM();
-  Value columns = ib.div(gridSize(gpu::Dimension::x), clusterN);
-  Value rows = ib.div(gridSize(gpu::Dimension::y), clusterM);
-  Value cluster = ib.add(ib.div(x, clusterN),
-                         binary(arith::MulIOp(), ib.div(y, clusterM), columns));
-  int32_t width = config.panel / clusterN;
-  Value clustersOfPanel = ib.mul(rows, width);
-  Value panel = binary(arith::DivUIOp(), cluster, clustersOfPanel);
-  Value within = binary(arith::RemUIOp(), cluster, clustersOfPanel);
-  Value firstColumn = ib.mul(panel, width);
-  Value widthHere = ib.min(ib.constant(width), ib.sub(columns, firstColumn));
-  Value column =
-      ib.add(firstColumn, binary(arith::RemUIOp(), within, widthHere));
-  Value row = binary(arith::DivUIOp(), within, widthHere);
-  return {ib.add(ib.mul(column, clusterN), ib.rem(x, clusterN)),
-          ib.add(ib.mul(row, clusterM), ib.rem(y, clusterM))};
+///   0 1 | 6 7 | 12
+///   2 3 | 8 9 | 13
+///   4 5 | 10 11 | 14
+std::pair<Value, Value> TileProgram::createPositionInPanels(Value index,
+                                                            Value columns,
+                                                            Value rows,
+                                                            int32_t width) {
+  Value size = ib.mul(rows, width);
+  Value panel = arith::DivUIOp::create(builder, loc, index, size);
+  Value within = arith::RemUIOp::create(builder, loc, index, size);
+  Value first = ib.mul(panel, width);
+  // The last panel may be narrower.
+  Value here = ib.min(ib.constant(width), ib.sub(columns, first));
+  return {
+      ib.add(first, Value(arith::RemUIOp::create(builder, loc, within, here))),
+      arith::DivUIOp::create(builder, loc, within, here)};
 }
 
 void TileProgram::createCoordinates() {
@@ -442,7 +433,20 @@ void TileProgram::createCoordinates() {
                  : ib.mul(ib.div(rest, config.warpsM()), slabsOfWarp());
 
   if (!config.persistent) {
-    auto [column, row] = createTilePosition();
+    Value x = blockIndex(gpu::Dimension::x), y = blockIndex(gpu::Dimension::y);
+    Value column = x, row = y;
+    if (config.panel) {
+      int32_t clusterN = config.clusterN(), clusterM = config.clusterM();
+      Value columns = ib.div(gridSize(gpu::Dimension::x), clusterN);
+      Value rows = ib.div(gridSize(gpu::Dimension::y), clusterM);
+      Value cluster = ib.add(ib.div(x, clusterN),
+                             Value(arith::MulIOp::create(
+                                 builder, loc, ib.div(y, clusterM), columns)));
+      auto [ofColumn, ofRow] = createPositionInPanels(cluster, columns, rows,
+                                                      config.panel / clusterN);
+      column = ib.add(ib.mul(ofColumn, clusterN), ib.rem(x, clusterN));
+      row = ib.add(ib.mul(ofRow, clusterM), ib.rem(y, clusterM));
+    }
     firstStrip = ib.mul(column, strips());
     firstToken = ib.mul(row, config.blockM);
   }
@@ -789,8 +793,8 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
   result.push_back(accumulators);
 }
 
-/// Tiles b, b + B, b + 2 B, ... for block b of B, features first: blocks that
-/// run at one time share activations.
+/// Tiles b, b + B, b + 2 B, ... for block b of B, features first (of a panel):
+/// blocks that run at one time share activations.
 void TileProgram::createTiles() {
   Value gridX = gridSize(gpu::Dimension::x),
         gridY = gridSize(gpu::Dimension::y);
@@ -800,16 +804,21 @@ void TileProgram::createTiles() {
                  builder, loc, blockIndex(gpu::Dimension::y), gridX)));
   Value blocks = arith::MulIOp::create(builder, loc, gridX, gridY);
   Value columns = ib.ceilDiv(arg(ArgN), config.blockN);
-  Value tiles = arith::MulIOp::create(builder, loc, columns,
-                                      ib.ceilDiv(arg(ArgM), config.blockM));
+  Value rows = ib.ceilDiv(arg(ArgM), config.blockM);
+  Value tiles = arith::MulIOp::create(builder, loc, columns, rows);
   auto loop = scf::ForOp::create(builder, loc, block, tiles, blocks);
   builder.setInsertionPointToStart(loop.getBody());
   Value tile = loop.getInductionVar();
-  firstStrip = ib.mul(
-      Value(arith::RemUIOp::create(builder, loc, tile, columns)), strips());
-  firstToken =
-      ib.mul(Value(arith::DivUIOp::create(builder, loc, tile, columns)),
-             config.blockM);
+  Value column, row;
+  if (config.panel) {
+    std::tie(column, row) =
+        createPositionInPanels(tile, columns, rows, config.panel);
+  } else {
+    column = arith::RemUIOp::create(builder, loc, tile, columns);
+    row = arith::DivUIOp::create(builder, loc, tile, columns);
+  }
+  firstStrip = ib.mul(column, strips());
+  firstToken = ib.mul(row, config.blockM);
   createEpilogue(createLoop());
   builder.setInsertionPointAfter(loop);
 }

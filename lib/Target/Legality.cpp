@@ -86,7 +86,7 @@
 //       even N and one warp along K, warpM of 16, 32 or 64, and scales of
 //       groups on the accumulators that are the same for all features of a
 //       block: a tile of sums has one of them
-//   L27 panel only with split_k=1 and persistent=0, and whole clusters wide
+//   L27 panel only with split_k=1, and whole clusters wide
 //
 //===----------------------------------------------------------------------===//
 
@@ -605,14 +605,13 @@ static bool checkRules(const MatmulProblem &problem, const KernelConfig &c,
     return false;
   if (!verdict.require(
           27,
-          c.panel == 0 || (c.panel > 0 && c.panel % c.clusterN() == 0 &&
-                           c.splitK == 1 && c.persistent == 0),
+          c.panel == 0 ||
+              (c.panel > 0 && c.panel % c.clusterN() == 0 && c.splitK == 1),
           [&] {
-            return Text("panel=0, or whole clusters of features with "
-                        "split_k=1 and persistent=0",
+            return Text("panel=0, or whole clusters of features with split_k=1",
                         "panel=" + str(c.panel) + " with clusters of " +
-                            str(c.clusterN()) + ", split_k=" + str(c.splitK) +
-                            " and persistent=" + str(c.persistent));
+                            str(c.clusterN()) +
+                            " and split_k=" + str(c.splitK));
           }))
     return false;
   if (!verdict.require(

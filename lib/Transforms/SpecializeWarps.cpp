@@ -563,7 +563,9 @@ void WarpSpecializer::createConsumer() {
   yield->insertOperands(yield->getNumOperands(), {nextStage, nextPhase});
   if (overlap)
     yield->insertOperands(yield->getNumOperands(), stage);
-  bool rotates = multipliesAsync(parts.loop) && !overlap;
+  // Without dequantization there is nothing to do for the next trip, and its
+  // data would be waited for before the sums of this one are scaled.
+  bool rotates = !parts.loop.getBody()->getOps<WarpgroupMmaOp>().empty();
   b.setInsertionPoint(parts.fence ? parts.fence.getOperation()
                                   : parts.afterCopies);
   if (!rotates)
