@@ -27,8 +27,8 @@ module attributes {hquant.target = #nvvm.target<chip = "sm_80">} {
 // CHECK: hquant.copy_tile %[[S]][%[[I]], %[[STRIP]]] bounds[%[[GROUPS]], %[[STRIPS]]] stride %[[STRIPS]] to %[[ST]] {cell_bytes = 128 : i64, granule = 16 : i64, independent, threads = 64 : i64, tile_columns = 1 : i64, tile_rows = 1 : i64}
 // CHECK-NEXT: gpu.barrier
 // CHECK: %[[W0:.*]] = hquant.load_weights %[[WT]] unit %[[UNIT]] slab %{{.*}} {slabs = 2 : i64} {{.*}} -> vector<2x4xi32>
-// CHECK: %[[X0:.*]] = hquant.load_activations %[[XT]] token %{{.*}} slab %{{.*}} {tile_rows = 16 : i64} {{.*}} -> vector<2x4x2xi32>
 // CHECK: hquant.load_scales %[[ST]]
+// CHECK: %[[X0:.*]] = hquant.load_activations %[[XT]] token %{{.*}} slab %{{.*}} {tile_rows = 16 : i64} {{.*}} -> vector<2x4x2xi32>
 // CHECK: %[[A0:.*]] = hquant.dequant %[[W0]] {mma = #hquant.sync_mma<m16n8k16, f16>, scale = #hquant.format<f16>, weight = #hquant.format<u4>}
 // CHECK: %[[P0:.*]] = hquant.mma %[[A0]], %[[X0]], %cst{{.*}} steps 0 to 4
 // CHECK-NOT: hquant.scale_accumulate
