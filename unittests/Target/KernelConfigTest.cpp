@@ -126,18 +126,14 @@ TEST(KernelConfig, ParseErrorsNameTheKey) {
                "got '" +
                value + "'")
                   .str());
-  EXPECT_EQ(
-      parseError("stage=4"),
-      "unknown config key: expected one of mma, block, warp, warps_k, "
-      "stages, copy, scale, split_k, early, persistent, cluster, producers, "
-      "multicast, rows, got "
-      "'stage'");
-  EXPECT_EQ(
-      parseError("stages=4,"),
-      "unknown config key: expected one of mma, block, warp, warps_k, "
-      "stages, copy, scale, split_k, early, persistent, cluster, producers, "
-      "multicast, rows, got "
-      "''");
+  EXPECT_EQ(parseError("stage=4"),
+            "unknown config key: expected one of mma, block, warp, warps_k, "
+            "stages, copy, scale, split_k, early, persistent, cluster, panel, "
+            "producers, multicast, rows, got 'stage'");
+  EXPECT_EQ(parseError("stages=4,"),
+            "unknown config key: expected one of mma, block, warp, warps_k, "
+            "stages, copy, scale, split_k, early, persistent, cluster, panel, "
+            "producers, multicast, rows, got ''");
   EXPECT_EQ(parseError("stages=4,split_k=2,stages=4"),
             "config key 'stages': expected at most once, got it twice");
 }
