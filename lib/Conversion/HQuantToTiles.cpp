@@ -650,7 +650,10 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
   };
   // With wgmma what the next slab needs is on its way while one is multiplied:
   // by itself no load moves over a wait.
+  // Packed weights that are operands as they are stay in their registers while
+  // they are multiplied.
   bool loadsAhead = !plain() && usesWarpgroups() &&
+                    quant().weight != problem.activation &&
                     units() * quant().weight.bits <= kMostWordsAhead;
   Slab next;
   if (loadsAhead)
