@@ -36,6 +36,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include <functional>
 #include <numeric>
 
 #define DEBUG_TYPE "convert-hquant-to-tiles"
@@ -658,6 +659,9 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
   Slab next;
   if (loadsAhead)
     next = loadSlab(0, Slab());
+  // With two sets of partial sums one is scaled while the other is multiplied.
+  std::function<void(int64_t)> scaleLast;
+  int64_t groupsInFlight = 0; // of the partial sum's MMAs
   for (int64_t j = 0; j < slabsOfWarp(); ++j) {
     Value slab = ib.add(warpSlab, j);
     Slab loaded = next;
@@ -728,6 +732,9 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
             j + 1 == slabsOfWarp() && s + 1 == steps && part + 1 == parts;
         if (lastOfTrip && isPartial)
           continue;
+        // Nor is it waited for here where the sums before are (scaleLast).
+        if (overlapsSums(problem, config) && last - first == 1)
+          continue;
         c = WarpgroupWaitOp::create(builder, loc, sumType, c,
                                     lastOfTrip ? 0 : stepsInFlight());
       }
@@ -765,34 +772,50 @@ void TileProgram::createSlabs(Value trip, ValueRange init,
         tokenScales = loadTokenScales(slab, g, partialsOfSlab);
       partial =
           multiply(first, last, partial, partial == zero, g % parts, parts);
+      groupsInFlight += plain() ? 1 : last - first;
       if (!flush)
         continue;
-      if (usesWarpgroups())
-        partial = WarpgroupWaitOp::create(builder, loc, sumType, partial, 0);
-      int64_t scaleGroup = g * groupsOfSlab() / partialsOfSlab;
-      if (tokenRows()) {
-        accumulators = accumulateRows(partial, tokenScales,
-                                      onAccumulators ? scales : Value(),
-                                      scaleGroup, accumulators);
-        partial = zero;
-        continue;
+      // Scales the partial sum once nothing but `pending` MMA groups, those of
+      // the next one, is in flight.
+      auto scale = [&, partial, tokenScales, scales, slab, g,
+                    partialsOfSlab](int64_t pending) mutable {
+        if (usesWarpgroups())
+          partial =
+              WarpgroupWaitOp::create(builder, loc, sumType, partial, pending);
+        int64_t scaleGroup = g * groupsOfSlab() / partialsOfSlab;
+        if (tokenRows()) {
+          accumulators = accumulateRows(partial, tokenScales,
+                                        onAccumulators ? scales : Value(),
+                                        scaleGroup, accumulators);
+          return;
+        }
+        if (activationGroup())
+          tokenScales = loadTokenScales(slab, g, partialsOfSlab);
+        if (tokenScales || problem.accumulator.isF16())
+          partial = AccumulateOp::create(
+              builder, loc, accumulatorType, partial, tokenScales,
+              onAccumulators ? Value() : accumulators);
+        accumulators = onAccumulators
+                           ? ScaleAccumulateOp::create(
+                                 builder, loc, accumulatorType, partial, scales,
+                                 accumulators, scaleGroup,
+                                 format(quant().scale), exponent())
+                                 .getResult()
+                           : partial;
+      };
+      if (!overlapsSums(problem, config)) {
+        scale(0);
+      } else {
+        if (scaleLast)
+          scaleLast(groupsInFlight);
+        scaleLast = scale;
       }
-      if (activationGroup())
-        tokenScales = loadTokenScales(slab, g, partialsOfSlab);
-      if (tokenScales || problem.accumulator.isF16())
-        partial = AccumulateOp::create(builder, loc, accumulatorType, partial,
-                                       tokenScales,
-                                       onAccumulators ? Value() : accumulators);
-      accumulators =
-          onAccumulators
-              ? ScaleAccumulateOp::create(
-                    builder, loc, accumulatorType, partial, scales,
-                    accumulators, scaleGroup, format(quant().scale), exponent())
-                    .getResult()
-              : partial;
+      groupsInFlight = 0;
       partial = zero;
     }
   }
+  if (scaleLast)
+    scaleLast(0);
   result.push_back(accumulators);
 }
 

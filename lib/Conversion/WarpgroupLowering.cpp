@@ -175,7 +175,10 @@ struct LowerWarpgroupWait : OpConversionPattern<WarpgroupWaitOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     LoweringBuilder lb{rewriter, loc};
-    if (op.getPending() > 0) {
+    bool isRead = llvm::any_of(op->getUsers(), [](Operation *user) {
+      return !isa<WarpgroupMmaOp, WarpgroupMmaTilesOp, WarpgroupWaitOp>(user);
+    });
+    if (op.getPending() > 0 && !isRead) {
       NVVM::WgmmaWaitGroupSyncOp::create(rewriter, loc, op.getPending());
       rewriter.replaceOpWithMultiple(op, {adaptor.getAccumulators()});
       return success();
@@ -194,7 +197,9 @@ struct LowerWarpgroupWait : OpConversionPattern<WarpgroupWaitOp> {
         rewriter.getContext(), SmallVector<Type>(values.size(), element));
     Value waited = LLVM::InlineAsmOp::create(
                        rewriter, loc, structType, values,
-                       "wgmma.wait_group.sync.aligned 0;", constraints,
+                       "wgmma.wait_group.sync.aligned " +
+                           std::to_string(int64_t(op.getPending())) + ";",
+                       constraints,
                        /*has_side_effects=*/true, /*is_align_stack=*/false,
                        LLVM::TailCallKind::None,
                        LLVM::AsmDialectAttr::get(rewriter.getContext(),

@@ -383,6 +383,20 @@ bool humming::hasPartialSums(const MatmulProblem &problem,
          problem.activationGroup != 0 || problem.accumulator.isF16();
 }
 
+bool humming::overlapsSums(const MatmulProblem &problem,
+                           const KernelConfig &config) {
+  // Registers of a set: those of 64 x 64 tiles of a warpgroup.
+  constexpr int32_t most = 32;
+  if (config.mma != MmaKind::Wgmma || !hasPartialSums(problem, config))
+    return false;
+  int32_t onAccumulators = config.scale == ScalePlacement::Accumulator
+                               ? problem.weight.granularity.columns
+                               : 0;
+  int32_t group = std::gcd(onAccumulators, problem.activationGroup);
+  return group > 0 && config.blockK / config.warpsK >= 2 * group &&
+         config.rowUnits() * config.columnTiles() * 4 <= most;
+}
+
 int32_t humming::partsOfStep(const MatmulProblem &problem,
                              const KernelConfig &config) {
   bool onAccumulators = config.scale == ScalePlacement::Accumulator;
@@ -532,7 +546,8 @@ int32_t humming::predictRegisters(const MatmulProblem &problem,
   int64_t columns = config.columnTiles();
   int64_t accumulators = units * columns * 4;
   if (hasPartialSums(problem, config))
-    accumulators *= 2; // the partial sum of a group and the total
+    // The partial sum of a group, or of two, and the total.
+    accumulators *= overlapsSums(problem, config) ? 3 : 2;
   int64_t packed = units * problem.weight.weight.bits; // words of one slab
   // A warpgroup dequantizes a step at a time: ptxas loads wide words as late.
   if (config.mma == MmaKind::Wgmma)

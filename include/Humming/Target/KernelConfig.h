@@ -252,6 +252,10 @@ int32_t tensorBoxRows(int32_t rows);
 /// for scales of groups, or because they are f16.
 bool hasPartialSums(const MatmulProblem &problem, const KernelConfig &config);
 
+/// Whether one set of partial sums is scaled while the next is multiplied:
+/// where a trip has several, and a thread has registers for two.
+bool overlapsSums(const MatmulProblem &problem, const KernelConfig &config);
+
 /// Parts that a step (32 bytes of K) is multiplied in: more than one where
 /// scales of groups are due within it, which are of 16 or 32 elements then.
 int32_t partsOfStep(const MatmulProblem &problem, const KernelConfig &config);

@@ -532,7 +532,8 @@ def HQuant_WarpgroupWaitOp : HQuant_TileOp<"warpgroup_wait", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait until at most `pending` groups of warpgroup_mma are in flight";
   let description = [{
-    The result may be read only where `pending` is 0; else it is still in flight and
+    The result may be read only where none of those is its own: with `pending` 0, or
+    where as many groups of other sums came after it. Else it is still in flight and
     may only be handed to the next `warpgroup_mma`.
   }];
   let arguments = (ins HQuant_Sums:$accumulators,
