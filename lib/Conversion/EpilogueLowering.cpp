@@ -223,6 +223,58 @@ struct LowerReduceCluster : OpConversionPattern<ReduceClusterOp> {
   }
 };
 
+struct LowerReduceHalves : OpConversionPattern<ReduceHalvesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ReduceHalvesOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LoweringBuilder lb{rewriter, loc};
+    auto type = cast<VectorType>(op.getAccumulators().getType());
+    int64_t threads = op.getThreads(), stride = 16 * threads;
+    Value thread = lb.threadId();
+    Value mine = lb.offset(adaptor.getScratch().front(), lb.shl(thread, 4));
+    Value isFirst =
+        lb.eq(NVVM::BlockIdZOp::create(rewriter, loc, lb.i32()), lb.c(0));
+    Value holds = lb.ult(thread, threads);
+    // Of each unit's tiles the first half is block 0's.
+    SmallVector<Value> kept, given;
+    int64_t perUnit = type.getDimSize(1) * 4, half = perUnit / 2;
+    for (int64_t u = 0; u < type.getDimSize(0); ++u)
+      for (int64_t i = 0; i < half; ++i) {
+        Value low = adaptor.getAccumulators()[u * perUnit + i];
+        Value high = adaptor.getAccumulators()[u * perUnit + half + i];
+        kept.push_back(lb.select(isFirst, low, high));
+        given.push_back(lb.select(isFirst, high, low));
+      }
+
+    lb.barrier(); // the block has read all that scratch lies over
+    lb.when(holds, [&] { storeQuads(lb, given, mine, stride); });
+    LowerReduceCluster::synchronize(lb);
+    SmallVector<Value> sum = lb.choose(holds, kept, [&] {
+      // Ranks count the first dimensions of the grid first.
+      Value places =
+          lb.div(NVVM::ClusterDim::create(rewriter, loc, lb.i32()).getResult(),
+                 int64_t(2));
+      Value own = lb.blockOfCluster();
+      Value there = lb.ofBlock(
+          mine, lb.select(isFirst, lb.add(own, places), lb.sub(own, places)));
+      SmallVector<Value> total = kept;
+      for (size_t i = 0; i < total.size(); i += 4)
+        for (auto [k, value] : llvm::enumerate(lb.loadWords(
+                 lb.offset(there, int64_t(i / 4) * stride), 4, lb.f32())))
+          total[i + k] =
+              LLVM::FAddOp::create(rewriter, loc, total[i + k], value);
+      return total;
+    });
+    // The memory that was read must not end with its block.
+    LowerReduceCluster::synchronize(lb);
+    rewriter.replaceOpWithMultiple(op, {sum});
+    return success();
+  }
+};
+
 struct LowerScaleRows : OpConversionPattern<ScaleRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -541,6 +593,7 @@ struct LowerAddRows : OpConversionPattern<AddRowsOp> {
 void humming::populateEpilogueLoweringPatterns(const TypeConverter &converter,
                                                RewritePatternSet &patterns) {
   patterns.add<LowerReduceWarps, LowerReduceBlocks, LowerReduceCluster,
-               LowerScaleRows, LowerScaleOutput, LowerSubtractOffsets,
-               LowerAddRows>(converter, patterns.getContext());
+               LowerReduceHalves, LowerScaleRows, LowerScaleOutput,
+               LowerSubtractOffsets, LowerAddRows>(converter,
+                                                   patterns.getContext());
 }

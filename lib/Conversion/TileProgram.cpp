@@ -340,7 +340,20 @@ void TileProgram::createEpilogue(Value accumulators) {
         ReduceWarpsOp::create(builder, loc, accumulatorType, accumulators,
                               scratch, config.warpsK, threadsOfK());
   Value isLast;
-  if (config.cluster) {
+  // The part of the warp's tile that this block writes.
+  VectorType type = accumulatorType;
+  Value warpFeature = this->warpFeature, warpToken = this->warpToken;
+  if (config.cluster && config.splitK == 2 && storesDirectly() &&
+      type.getDimSize(1) % 2 == 0) {
+    int64_t tiles = type.getDimSize(1) / 2;
+    type =
+        VectorType::get({type.getDimSize(0), tiles, 4}, builder.getF32Type());
+    accumulators = ReduceHalvesOp::create(builder, loc, type, accumulators,
+                                          scratch, threadsOfK());
+    Value further = ib.mul(blockIndex(gpu::Dimension::z), tiles * 8);
+    Value &column = tokenRows() ? warpFeature : warpToken;
+    column = ib.add(column, further);
+  } else if (config.cluster) {
     auto reduce = ReduceClusterOp::create(
         builder, loc, TypeRange{accumulatorType, builder.getI1Type()},
         accumulators, scratch, threadsOfK(), config.splitK);
@@ -356,15 +369,14 @@ void TileProgram::createEpilogue(Value accumulators) {
   Value firstFeature = ib.mul(firstStrip, kStrip);
   Value feature = ib.add(firstFeature, warpFeature);
   if (!grouped())
-    accumulators = ScaleRowsOp::create(builder, loc, accumulatorType,
-                                       accumulators, arg(ArgScales), feature,
-                                       arg(ArgN), format(quant().scale),
-                                       unitStride(), exponent(), tokenRows());
+    accumulators = ScaleRowsOp::create(
+        builder, loc, type, accumulators, arg(ArgScales), feature, arg(ArgN),
+        format(quant().scale), unitStride(), exponent(), tokenRows());
   auto scaleOutput = [&](KernelArgument scales, Value index,
                          KernelArgument bound, StringRef per) {
     accumulators = ScaleOutputOp::create(
-        builder, loc, accumulatorType, accumulators, arg(scales), index,
-        arg(bound), builder.getStringAttr(per), unitStride(), tokenRows());
+        builder, loc, type, accumulators, arg(scales), index, arg(bound),
+        builder.getStringAttr(per), unitStride(), tokenRows());
   };
   if (quant().globalScale != GlobalScaleKind::None)
     scaleOutput(ArgGlobalScales, feature, ArgN,
@@ -376,17 +388,16 @@ void TileProgram::createEpilogue(Value accumulators) {
                            : "token";
   if (problem.activationZeroPoint)
     accumulators = SubtractOffsetsOp::create(
-        builder, loc, accumulatorType, accumulators,
-        arg(ArgActivationZeroPoints), token, arg(ArgM), arg(ArgWeightSums),
-        feature, arg(ArgN), builder.getStringAttr(perToken), unitStride(),
-        tokenRows());
+        builder, loc, type, accumulators, arg(ArgActivationZeroPoints), token,
+        arg(ArgM), arg(ArgWeightSums), feature, arg(ArgN),
+        builder.getStringAttr(perToken), unitStride(), tokenRows());
   if (problem.activationScale != ActivationScaleKind::None &&
       !activationGroup())
     scaleOutput(ArgActivationScales, token, ArgM, perToken);
   if (problem.hasBias)
     accumulators = AddRowsOp::create(
-        builder, loc, accumulatorType, accumulators, arg(ArgBias), feature,
-        arg(ArgN), format(problem.output), unitStride(), tokenRows());
+        builder, loc, type, accumulators, arg(ArgBias), feature, arg(ArgN),
+        format(problem.output), unitStride(), tokenRows());
   StoreTileOp::create(builder, loc, accumulators, arg(ArgC), firstToken,
                       firstFeature, arg(ArgM), arg(ArgN), arg(ArgLdc),
                       warpFeature, warpToken, scratch, isLast,

@@ -403,6 +403,35 @@ gpu.module @reduce_cluster_module {
   }
 }
 
+// Each of two blocks leaves the half that the other one writes, and adds the other's to
+// its own.
+// CHECK-LABEL: llvm.func @reduce_halves
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 1, 1, 2>
+// CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
+// CHECK-COUNT-8: llvm.select %[[FIRST]], %{{.*}}, %{{.*}} : i1, f32
+// CHECK: nvvm.barrier0
+// CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK-NOT: llvm.store
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+// CHECK: %[[OTHER:.*]] = llvm.select %[[FIRST]], %{{.*}}, %{{.*}} : i1, i32
+// CHECK: nvvm.mapa %{{.*}}, %[[OTHER]] : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<7> -> vector<4xf32>
+// CHECK-COUNT-4: llvm.fadd
+// CHECK: nvvm.cluster.arrive
+// CHECK-NEXT: nvvm.cluster.wait
+gpu.module @reduce_halves_module {
+  gpu.func @reduce_halves(%p: !llvm.ptr<1>)
+      workgroup(%s: memref<1024xi8, #gpu.address_space<workgroup>>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, known_cluster_size = array<i32: 1, 1, 2>} {
+    %c = arith.constant dense<0.0> : vector<1x2x4xf32>
+    %r = hquant.reduce_halves %c through %s {threads = 64} : vector<1x2x4xf32> to vector<1x1x4xf32>, memref<1024xi8, #gpu.address_space<workgroup>>
+    %u = vector.extract %r[0, 0, 3] : f32 from vector<1x1x4xf32>
+    llvm.store %u, %p : f32, !llvm.ptr<1>
+    gpu.return
+  }
+}
+
 // Packed scales of the units in one access, where the rows exist; the bias row by row,
 // rows past the end read the last one.
 // CHECK-LABEL: llvm.func @rows

@@ -147,8 +147,10 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
   let summary = "Give the copies of the K loop to producer warps";
   let description = [{
     For kernels with `copy = bulk` or `tensor`. A warpgroup, or a warp, after the
-    others makes the copies, up to `stages` trips ahead; a ring of barriers in workgroup memory says which stages
-    are full and which are empty.
+    others makes the copies, up to `stages` trips ahead; a ring of barriers in
+    workgroup memory says which stages are full and which are empty. With
+    `producers = 0` the first of the other warps makes them, of trip i + stages - 2 in
+    trip i, while the MMAs that end trip i run.
 
     ```mlir
     scf.for %i = ... {                     hquant.ring_init %ring
@@ -173,6 +175,9 @@ def SpecializeWarpsPass : Pass<"hquant-specialize-warps", "::mlir::gpu::GPUFuncO
     registers, its first dequantization runs under the last MMA; where both operands
     lie in workgroup memory, the MMAs stay in flight and the stage is released in the
     next trip, or, with partial sums to scale, two warpgroups take turns.
+
+    With `multicast` two blocks fill a stage once it is empty in both, so the consumers
+    release it to both, and no block ends before the other has done so.
 
     Precondition: stage 3 as `convert-hquant-to-tiles` leaves it. Postcondition: stage
     3; the attribute `hquant.consumers` of the kernel is the number of threads that

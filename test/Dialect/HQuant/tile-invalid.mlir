@@ -705,6 +705,30 @@ func.func @epilogue_c13(%c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_
 
 // -----
 
+func.func @epilogue_c12_halves(%c: vector<1x2x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected threads to be a multiple of 32, at most 1024, got 33}}
+  %d = hquant.reduce_halves %c through %x {threads = 33} : vector<1x2x4xf32> to vector<1x1x4xf32>, memref<4096xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @epilogue_c16(%c: vector<1x3x4xf32>, %x: memref<4096xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected a result of half the accumulators' tiles, which are even, got 'vector<1x1x4xf32>' of 'vector<1x3x4xf32>'}}
+  %d = hquant.reduce_halves %c through %x {threads = 64} : vector<1x3x4xf32> to vector<1x1x4xf32>, memref<4096xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @epilogue_c2_halves(%c: vector<1x2x4xf32>, %x: memref<1023xi8, #gpu.address_space<workgroup>>) {
+  // expected-error @+1 {{expected scratch of rank 1 and at least 1024 bytes, got 'memref<1023xi8}}
+  %d = hquant.reduce_halves %c through %x {threads = 64} : vector<1x2x4xf32> to vector<1x1x4xf32>, memref<1023xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
 func.func @epilogue_c2_cluster(%c: vector<1x2x4xf32>, %x: memref<2047xi8, #gpu.address_space<workgroup>>) {
   // expected-error @+1 {{expected scratch of rank 1 and at least 2048 bytes, got 'memref<2047xi8}}
   %d, %l = hquant.reduce_cluster %c through %x {threads = 64, blocks = 2} : vector<1x2x4xf32>, memref<2047xi8, #gpu.address_space<workgroup>>

@@ -240,8 +240,8 @@ LogicalResult CopyTileOp::verify() {
 
 LogicalResult RingInitOp::verify() {
   // ring_c2
-  if (int64_t(getProducers()) < 0 || getProducers() > 1024 || getConsumers() <= 0 ||
-      getConsumers() > 32)
+  if (int64_t(getProducers()) < 0 || getProducers() > 1024 ||
+      getConsumers() <= 0 || getConsumers() > 32)
     return emitOpError("expected 0 to 1024 producer threads and 1 to 32 "
                        "consumer warps, got ")
            << int64_t(getProducers()) << " and " << int64_t(getConsumers());
@@ -762,6 +762,27 @@ LogicalResult ReduceBlocksOp::verify() {
            << int64_t(getThreads());
   // The number of blocks that arrived before goes to all threads.
   return verifyScratch(*this, 4);
+}
+
+LogicalResult ReduceHalvesOp::verify() {
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  // epilogue_c12
+  if (!isThreadCount(getThreads()))
+    return emitOpError("expected threads to be a multiple of 32, at most "
+                       "1024, got ")
+           << int64_t(getThreads());
+  // epilogue_c16
+  auto whole = getVector(getAccumulators()), half = getVector(getResult());
+  if (whole.getDimSize(1) % 2 != 0 ||
+      half != VectorType::get({whole.getDimSize(0), whole.getDimSize(1) / 2,
+                               whole.getDimSize(2)},
+                              whole.getElementType()))
+    return emitOpError("expected a result of half the accumulators' tiles, "
+                       "which are even, got ")
+           << half << " of " << whole;
+  return verifyScratch(*this,
+                       int64_t(getThreads()) * 4 * half.getNumElements());
 }
 
 LogicalResult ReduceClusterOp::verify() {

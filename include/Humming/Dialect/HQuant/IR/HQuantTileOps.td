@@ -710,6 +710,33 @@ def HQuant_ReduceClusterOp : HQuant_TileOp<"reduce_cluster", [
   let hasVerifier = 1;
 }
 
+def HQuant_ReduceHalvesOp : HQuant_TileOp<"reduce_halves", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add the accumulators of two blocks up, each half of the columns";
+  let description = [{
+    As `reduce_cluster` for a cluster of two blocks along K (the grid's third
+    dimension), but both hold a result: block z the columns of the accumulators' tiles
+    [z T / 2, (z + 1) T / 2), of T. Each leaves the other's half of its f32 partial
+    sums in its `scratch` and adds the other block's to its own.
+
+    ```mlir
+    %half = hquant.reduce_halves %acc through %scratch {threads = 128}
+        : vector<2x8x4xf32> to vector<2x4x4xf32>, memref<32768xi8, #gpu.address_space<workgroup>>
+    ```
+
+    Scratch: [register/4][thread] of 16 bytes for `threads` threads (those of K
+    warp 0), of half the registers.
+  }];
+  let arguments = (ins HQuant_Accumulators:$accumulators,
+      HQuant_WorkgroupBytes:$scratch, I64Attr:$threads);
+  let results = (outs HQuant_Accumulators:$result);
+  let assemblyFormat = [{
+    $accumulators `through` $scratch attr-dict `:` type($accumulators) `to`
+    type($result) `,` type($scratch)
+  }];
+  let hasVerifier = 1;
+}
+
 def HQuant_ScaleRowsOp : HQuant_TileOp<"scale_rows", [
     AllTypesMatch<["accumulators", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "multiply accumulators by per-channel scales (epilogue)";
