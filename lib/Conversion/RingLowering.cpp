@@ -122,9 +122,13 @@ struct LowerRingCommit : OpConversionPattern<RingCommitOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoweringBuilder lb{rewriter, op.getLoc()};
     Value full = barrierOf(lb, adaptor.getRing(), adaptor.getStage(), kFull);
-    if (!op.getBulk())
+    // The first thread starts tensor and bulk copies alone: its warp is whole
+    // again before each thread counts its own copies.
+    if (!op.getBulk()) {
+      NVVM::SyncWarpOp::create(rewriter, op.getLoc(), lb.c(-1));
       NVVM::CpAsyncMBarrierArriveOp::create(rewriter, op.getLoc(), full,
                                             /*noinc=*/true);
+    }
     lb.when(lb.eq(lb.threadId(), lb.c(op.getFirstThread())),
             [&] { arrive(lb, full); });
     rewriter.eraseOp(op);
