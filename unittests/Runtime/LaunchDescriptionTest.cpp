@@ -29,6 +29,51 @@ TEST(LaunchDescription, GridFollowsSizes) {
   EXPECT_TRUE(d.grid(0, 128).empty());
 }
 
+TEST(LaunchDescription, GridIsWholeClusters) {
+  LaunchDescription d = makeLaunchDescription(); // blocks of 128 x 16
+  d.clusterN = 2;
+  EXPECT_EQ(errorOf(d.verify()), "");
+  EXPECT_EQ(d.grid(1, 1), (LaunchDescription::Grid{2, 1, 2}));
+  EXPECT_EQ(d.grid(17, 129), (LaunchDescription::Grid{2, 2, 2}));
+  EXPECT_EQ(d.grid(33, 257), (LaunchDescription::Grid{4, 3, 2}));
+  d.clusterN = 1;
+  d.clusterM = 2;
+  EXPECT_EQ(errorOf(d.verify()), "");
+  EXPECT_EQ(d.grid(1, 1), (LaunchDescription::Grid{1, 2, 2}));
+  EXPECT_EQ(d.grid(32, 257), (LaunchDescription::Grid{3, 2, 2}));
+  EXPECT_EQ(d.grid(33, 257), (LaunchDescription::Grid{3, 4, 2}));
+  EXPECT_TRUE(d.grid(0, 128).empty());
+  EXPECT_TRUE(d.grid(16, 0).empty());
+}
+
+TEST(LaunchDescription, ClustersArePairsOfMatmuls) {
+  std::pair<const char *, int32_t LaunchDescription::*> fields[] = {
+      {"cluster_n", &LaunchDescription::clusterN},
+      {"cluster_m", &LaunchDescription::clusterM}};
+  for (auto [name, field] : fields) {
+    auto error = [&, field = field](int32_t blocks, bool persistent) {
+      LaunchDescription d = makeLaunchDescription();
+      d.*field = blocks;
+      d.persistent = persistent;
+      if (persistent)
+        d.splitK = 1;
+      return errorOf(d.verify());
+    };
+    EXPECT_EQ(error(1, false), "");
+    EXPECT_EQ(error(1, true), "");
+    EXPECT_EQ(error(2, false), "");
+    for (int32_t blocks : {-2, 0, 3})
+      EXPECT_EQ(error(blocks, false),
+                std::string("launch description: ") + name +
+                    ": expected 1, or 2 for a matmul that is not persistent, "
+                    "got " +
+                    std::to_string(blocks));
+    EXPECT_EQ(error(2, true), std::string("launch description: ") + name +
+                                  ": expected 1, or 2 for a matmul that is not "
+                                  "persistent, got 2");
+  }
+}
+
 TEST(LaunchDescription, WorkspaceIsCountersThenPartials) {
   LaunchDescription d = makeLaunchDescription();
   // 2 x 2 counters of 4 bytes, padded to 256; 2 partials for each of 2 x 2
@@ -57,6 +102,7 @@ TEST(LaunchDescription, JsonRoundTrip) {
   d.weightLayout = "plain";
   d.kDivisor = 16;
   d.tensorMaps = {{"x", 16}, {"w", 128}};
+  d.clusterM = 2;
   d.notes = {"a \"quoted\" note", "another\nline"};
   Expected<LaunchDescription> back = LaunchDescription::parse(d.str());
   ASSERT_TRUE(bool(back)) << errorOf(std::move(back));
@@ -116,7 +162,7 @@ TEST(LaunchDescription, RefusesUnknownFieldVersionAndOrder) {
   // The version is what a reader must hear of first.
   (*value.getAsObject())["format_version"] = 1;
   EXPECT_EQ(errorOf(LaunchDescription::fromJSON(value)),
-            "launch description: format_version: expected 3, got 1");
+            "launch description: format_version: expected 4, got 1");
 
   value = makeLaunchDescription().toJSON();
   json::Array &arguments = *value.getAsObject()->getArray("arguments");
@@ -161,6 +207,8 @@ TEST(LaunchDescription, VerifyChecksEveryField) {
       {"block_n:", broken([](D &d) { d.blockN = 0; })},
       {"block_m:", broken([](D &d) { d.blockM = -8; })},
       {"split_k:", broken([](D &d) { d.splitK = 0; })},
+      {"cluster_n:", broken([](D &d) { d.clusterN = 3; })},
+      {"cluster_m:", broken([](D &d) { d.clusterM = 0; })},
       {"activation:", broken([](D &d) { d.activation = "f17"; })},
       {"weight:", broken([](D &d) { d.weight = "u9"; })},
       {"scale:", broken([](D &d) { d.scale = ""; })},

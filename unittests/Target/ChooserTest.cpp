@@ -263,9 +263,6 @@ TEST(Chooser, NarrowActivationsPay) {
   }
 }
 
-// A grid that would not fill the card is split along K. Half of the SMs are
-// enough: on an H200, 64 blocks take 4.13 us for this layer, 128 blocks 4.11
-// us.
 // A thread has two scales by row, up to 64 by column.
 TEST(Chooser, TokensAreRowsWithActivationGroups) {
   const TargetInfo &target = **getTargetInfo("sm_90a");
@@ -310,6 +307,82 @@ TEST(Chooser, TokensAreRowsWithActivationGroups) {
   EXPECT_FALSE(anyTokenRows());
 }
 
+/// Weights and activations of e4m3, a scale a row of weights.
+MatmulProblem narrowProblem(int64_t m) {
+  MatmulProblem p;
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::perChannel();
+  p.m = m;
+  p.n = p.k = 8192;
+  p.deriveDivisors();
+  p.weightLayout = p.naturalLayout();
+  return p;
+}
+
+// Of configs for many tokens alone, and where it was measured to help.
+TEST(Chooser, ArrangesBlocksAndCopies) {
+  const TargetInfo &hopper = target("sm_90a");
+  for (int64_t m : {256, 1024}) {
+    KernelConfig c = best(narrowProblem(m), hopper).config;
+    EXPECT_EQ(c.multicast, Multicast::Weights) << c.str();
+    EXPECT_EQ(c.producers, 0) << c.str();
+    if (m == 1024)
+      EXPECT_GT(c.panel, 0) << c.str();
+  }
+  // The tiles of few tokens come as they did.
+  KernelConfig few = best(narrowProblem(64), hopper).config;
+  EXPECT_EQ(few.multicast, Multicast::None) << few.str();
+  EXPECT_EQ(few.producers, 1) << few.str();
+  EXPECT_EQ(few.panel, 0) << few.str();
+
+  // An odd row of blocks has no neighbour to share with.
+  unsigned odd = 0, even = 0;
+  for (int64_t m : {128, 256, 384, 512, 640, 1024, 1152})
+    for (const KernelConfig &c : enumerateConfigs(narrowProblem(m), hopper)) {
+      bool isPair = (m + c.blockM - 1) / c.blockM % 2 == 0;
+      EXPECT_TRUE(c.multicast == Multicast::None || isPair) << m << c.str();
+      if (c.copy != CopyKind::Tensor || c.splitK != 1 || c.blockM < 128 ||
+          c.stages < 4)
+        continue;
+      EXPECT_EQ(c.multicast == Multicast::Weights, isPair) << m << c.str();
+      EXPECT_EQ(c.producers, 0) << m << c.str();
+      ++(isPair ? even : odd);
+    }
+  EXPECT_GT(odd, 0u);
+  EXPECT_GT(even, 0u);
+
+  // Where weights are dequantized or sums scaled, a warp of its own copies.
+  for (int64_t m : {256, 1024, 8192}) {
+    MatmulProblem p = narrowProblem(m);
+    p.weight.weight = NumberFormat::unsignedInt(4);
+    p.weightLayout = WeightLayout::Packed;
+    for (const KernelConfig &c : enumerateConfigs(p, hopper)) {
+      EXPECT_EQ(c.producers, 1) << c.str();
+      EXPECT_EQ(c.multicast, Multicast::None) << c.str();
+    }
+    p = narrowProblem(m);
+    p.weight.granularity = Granularity::block(128, 128);
+    for (const KernelConfig &c : enumerateConfigs(p, hopper))
+      EXPECT_EQ(c.producers, 1) << c.str();
+  }
+
+  // Chips without tensor copies have none of it.
+  for (int64_t m : {64, 256, 1024}) {
+    MatmulProblem p = narrowProblem(m);
+    p.activation = p.weight.weight = NumberFormat::signedInt(8);
+    for (const KernelConfig &c : enumerateConfigs(p, target("sm_80"))) {
+      EXPECT_EQ(c.multicast, Multicast::None) << c.str();
+      EXPECT_EQ(c.producers, 1) << c.str();
+      EXPECT_EQ(c.panel, 0) << c.str();
+    }
+  }
+}
+
+// A grid that would not fill the card is split along K. Half of the SMs are
+// enough: on an H200, 64 blocks take 4.13 us for this layer, 128 blocks 4.11
+// us.
 TEST(Chooser, SmallLayersFillTheCard) {
   for (llvm::StringRef chip : {"sm_80", "sm_90"}) {
     const TargetInfo &t = target(chip);

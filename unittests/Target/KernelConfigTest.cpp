@@ -56,6 +56,9 @@ TEST(KernelConfig, RoundTrip) {
     c.copy = CopyKind(random() % 2);
     c.scale = ScalePlacement(random() % 3);
     c.splitK = size();
+    c.panel = int32_t(random() % 3 * 8);
+    c.producers = int32_t(random() % 2);
+    c.multicast = Multicast(random() % 3);
     auto parsed = KernelConfig::parse(c.str(), KernelConfig());
     ASSERT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
     EXPECT_TRUE(*parsed == c) << c.str();
@@ -101,6 +104,182 @@ TEST(KernelConfig, RowsGoWithTheWarp) {
   EXPECT_EQ(c.numWarps(), 8);
   EXPECT_EQ(c.rowUnits(), 2);
   EXPECT_EQ(c.columnTiles(), 16);
+}
+
+// Printed where they are not the default, between `cluster` and `rows`.
+TEST(KernelConfig, MulticastProducersAndPanel) {
+  KernelConfig c;
+  const std::string plain = c.str();
+  for (llvm::StringRef key : {"panel", "producers", "multicast"})
+    EXPECT_FALSE(llvm::StringRef(plain).contains(key)) << plain;
+  c.cluster = 1;
+  c.panel = 16;
+  c.producers = 0;
+  c.multicast = Multicast::Weights;
+  c.rows = MmaRows::Tokens;
+  EXPECT_TRUE(llvm::StringRef(c.str()).ends_with(
+      ",cluster=1,panel=16,producers=0,multicast=weights,rows=tokens"))
+      << c.str();
+
+  auto parsed = [](llvm::StringRef text, const KernelConfig &base) {
+    return llvm::cantFail(KernelConfig::parse(text, base));
+  };
+  EXPECT_TRUE(parsed(c.str(), KernelConfig()) == c);
+  // Left out, they are those of the base; said, they are not.
+  EXPECT_TRUE(parsed("stages=2", c) == c);
+  EXPECT_EQ(
+      parsed("panel=0,producers=1,multicast=none,rows=features,cluster=0", c)
+          .str(),
+      plain);
+  for (Multicast multicast :
+       {Multicast::None, Multicast::Activations, Multicast::Weights}) {
+    c.multicast = multicast;
+    EXPECT_EQ(parsed(c.str(), KernelConfig()).multicast, multicast);
+  }
+  EXPECT_EQ(parsed("multicast=activations", KernelConfig()).multicast,
+            Multicast::Activations);
+
+  // Each of them alone makes another config.
+  for (llvm::StringRef text :
+       {"panel=1", "producers=0", "multicast=weights", "multicast=activations"})
+    EXPECT_TRUE(parsed(text, KernelConfig()) != KernelConfig()) << text.str();
+  EXPECT_TRUE(parsed("multicast=weights", KernelConfig()) !=
+              parsed("multicast=activations", KernelConfig()));
+  EXPECT_TRUE(parsed("panel=1", KernelConfig()) !=
+              parsed("panel=2", KernelConfig()));
+
+  EXPECT_EQ(parseError("multicast=both"),
+            "config key 'multicast': expected none, activations or weights, "
+            "got 'both'");
+  for (llvm::StringRef value : {"2", "-1", "", "01"})
+    EXPECT_EQ(
+        parseError(("producers=" + value).str()),
+        ("config key 'producers': expected 0 or 1, got '" + value + "'").str());
+  for (llvm::StringRef value : {"-1", "", "65537", "0x8", "all"})
+    EXPECT_EQ(
+        parseError(("panel=" + value).str()),
+        ("config key 'panel': expected an integer from 0 to 65536, got '" +
+         value + "'")
+            .str());
+  EXPECT_EQ(parseError("panel=8,panel=8"),
+            "config key 'panel': expected at most once, got it twice");
+}
+
+TEST(KernelConfig, ThreadsAndBlocksOfMulticastAndProducers) {
+  KernelConfig c = llvm::cantFail(
+      KernelConfig::parse("mma=wgmma,block=128x64x128,warp=32x64,stages=4,"
+                          "copy=tensor,split_k=2,cluster=1",
+                          KernelConfig()));
+  // A warp that only copies comes after the four that multiply.
+  EXPECT_EQ(c.numThreads(), 128);
+  EXPECT_EQ(c.copyThreads(), 32);
+  EXPECT_EQ(c.producerThreads(), 32);
+  EXPECT_EQ(c.firstCopyThread(), 128);
+  EXPECT_EQ(c.blockThreads(), 160);
+  // The first of these copies.
+  c.producers = 0;
+  EXPECT_EQ(c.copyThreads(), 32);
+  EXPECT_EQ(c.producerThreads(), 0);
+  EXPECT_EQ(c.firstCopyThread(), 0);
+  EXPECT_EQ(c.blockThreads(), 128);
+  EXPECT_TRUE(c.usesRing());
+
+  EXPECT_EQ(c.blocksOfMulticast(), 1);
+  c.multicast = Multicast::Activations; // of neighbouring features
+  EXPECT_EQ(c.clusterN(), 2);
+  EXPECT_EQ(c.clusterM(), 1);
+  EXPECT_EQ(c.blocksOfActivations(), 2);
+  EXPECT_EQ(c.blocksOfWeights(), 1);
+  c.multicast = Multicast::Weights; // of neighbouring tokens
+  EXPECT_EQ(c.clusterN(), 1);
+  EXPECT_EQ(c.clusterM(), 2);
+  EXPECT_EQ(c.blocksOfActivations(), 1);
+  EXPECT_EQ(c.blocksOfWeights(), 2);
+  EXPECT_EQ(c.blocksOfMulticast(), 2);
+  EXPECT_EQ(c.clusterK(), 2);
+}
+
+// Groups of 32 of K in stages of 128: four partial sums a trip.
+TEST(KernelConfig, OverlapsSums) {
+  MatmulProblem p;
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::group(32);
+  p.n = p.k = 1024;
+  p.deriveDivisors();
+  KernelConfig c = llvm::cantFail(
+      KernelConfig::parse("mma=wgmma,block=64x64x128,warp=16x64,stages=4,"
+                          "copy=tensor,scale=accumulator",
+                          KernelConfig()));
+  auto overlaps = [&] { return overlapsSums(p, c); };
+  EXPECT_TRUE(overlaps());
+
+  // A set is of 32 registers at most: 64 tokens of a unit, or 32 of two.
+  c.warpM = c.blockM = 72;
+  EXPECT_FALSE(overlaps());
+  c.warpM = c.blockM = 32;
+  c.warpN = 32;
+  c.blockN = 128;
+  EXPECT_TRUE(overlaps());
+  c.warpM = c.blockM = 64;
+  EXPECT_FALSE(overlaps());
+  c.warpN = 16;
+  c.blockN = 64;
+
+  // One sum a trip has no other to run beside.
+  p.weight.granularity = Granularity::group(128);
+  EXPECT_FALSE(overlaps());
+  p.weight.granularity = Granularity::group(64);
+  EXPECT_TRUE(overlaps());
+  c.warpsK = 2; // each has one slab of 64
+  EXPECT_FALSE(overlaps());
+  c.warpsK = 1;
+  // Groups of activations end sums too.
+  p.weight.granularity = Granularity::group(128);
+  p.activationGroup = 32;
+  EXPECT_TRUE(overlaps());
+  p.weight.granularity = Granularity::perChannel();
+  c.scale = ScalePlacement::Epilogue;
+  EXPECT_TRUE(overlaps());
+  p.activationGroup = 0;
+  EXPECT_FALSE(overlaps());
+
+  // Scales on the operand leave one sum, and mma.sync is not asynchronous.
+  p.weight.granularity = Granularity::group(32);
+  c.scale = ScalePlacement::Operand;
+  EXPECT_FALSE(overlaps());
+  c.scale = ScalePlacement::Accumulator;
+  c.mma = MmaKind::M16N8K32;
+  EXPECT_FALSE(overlaps());
+}
+
+// The total and two sets of 32: a set more than with groups that do not
+// overlap.
+TEST(KernelConfig, ThreeSetsOfSumsTakeRegisters) {
+  MatmulProblem p;
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::group(128);
+  p.weightLayout = WeightLayout::Plain;
+  p.n = p.k = 1024;
+  p.deriveDivisors();
+  KernelConfig c = llvm::cantFail(
+      KernelConfig::parse("mma=wgmma,block=64x64x128,warp=16x64,stages=4,"
+                          "copy=tensor,scale=accumulator",
+                          KernelConfig()));
+  ASSERT_FALSE(overlapsSums(p, c));
+  int32_t two = predictRegisters(p, c);
+  // The same group, two of them a stage.
+  c.blockK = 256;
+  ASSERT_TRUE(overlapsSums(p, c));
+  EXPECT_GE(predictRegisters(p, c), two + 32);
+  // Half the tokens, half a set.
+  c.blockM = c.warpM = 32;
+  int32_t three = predictRegisters(p, c);
+  c.blockK = 128;
+  EXPECT_GE(three, predictRegisters(p, c) + 16);
 }
 
 TEST(KernelConfig, ParseErrorsNameTheKey) {

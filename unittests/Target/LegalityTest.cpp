@@ -397,6 +397,143 @@ TEST(CheckConfig, L22Cluster) {
             "later, got cluster=1 with split_k=2 on sm_80");
 }
 
+/// W8A8 with scales in the epilogue, whose tiles are copied by tensor maps.
+MatmulProblem plainProblem() {
+  MatmulProblem p = goodProblem();
+  p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
+  p.activationScale = ActivationScaleKind::Token;
+  p.weight.scale = NumberFormat::f32();
+  p.weight.granularity = Granularity::perChannel();
+  p.weightLayout = WeightLayout::Plain;
+  p.deriveDivisors();
+  return p;
+}
+
+TEST(CheckConfig, L24Multicast) {
+  MatmulProblem p = plainProblem();
+  auto error = [&](llvm::StringRef text) {
+    return configError(p,
+                       ("mma=wgmma,block=128x64x128,warp=32x64,warps_k=1,"
+                        "copy=tensor,scale=epilogue," +
+                        text)
+                           .str(),
+                       "sm_90a");
+  };
+  const std::string expected =
+      "rule L24: expected multicast=none, or copy=tensor, persistent=0, a "
+      "shared tile of a multiple of 16 rows, plain weights where they are "
+      "shared, and at most 8 blocks a cluster, got multicast=";
+  for (llvm::StringRef multicast : {"activations", "weights"}) {
+    std::string key = ("multicast=" + multicast).str();
+    EXPECT_EQ(error(key), "");
+    // Pairs of blocks times the blocks along K: eight at most.
+    EXPECT_EQ(error(key + ",split_k=4,cluster=1"), "");
+    EXPECT_EQ(error(key + ",split_k=8"), "");
+    EXPECT_EQ(error(key + ",split_k=5,cluster=1"),
+              expected + multicast.str() + " with copy=tensor, persistent=0, " +
+                  (multicast == "weights" ? "128" : "64") +
+                  " rows, plain weights and 10 blocks");
+  }
+  EXPECT_EQ(error("persistent=1,multicast=weights"),
+            expected + "weights with copy=tensor, persistent=1, 128 rows, "
+                       "plain weights and 2 blocks");
+  EXPECT_EQ(configError(p,
+                        "mma=wgmma,block=128x64x128,warp=32x64,warps_k=1,"
+                        "copy=bulk,scale=epilogue,multicast=activations",
+                        "sm_90a"),
+            expected + "activations with copy=bulk, persistent=0, 64 rows, "
+                       "plain weights and 2 blocks");
+  // Halves of a tile are boxes, of 8 rows or a multiple.
+  auto ofTokens = [&](llvm::StringRef multicast, llvm::StringRef tokens) {
+    return configError(p,
+                       ("mma=wgmma,block=128x" + tokens + "x128,warp=32x" +
+                        tokens + ",warps_k=1,copy=tensor,scale=epilogue," +
+                        "multicast=" + multicast)
+                           .str(),
+                       "sm_90a");
+  };
+  EXPECT_EQ(ofTokens("activations", "16"), "");
+  EXPECT_EQ(ofTokens("activations", "24"),
+            expected + "activations with copy=tensor, persistent=0, 24 rows, "
+                       "plain weights and 2 blocks");
+  EXPECT_EQ(ofTokens("weights", "24"), "");
+  // Packed weights are no matrix that a tensor map could name.
+  p.weightLayout = WeightLayout::Packed;
+  EXPECT_EQ(error("multicast=activations"), "");
+  EXPECT_EQ(error("multicast=weights"),
+            expected + "weights with copy=tensor, persistent=0, 128 rows, "
+                       "packed weights and 2 blocks");
+}
+
+TEST(CheckConfig, L25Producers) {
+  MatmulProblem p = plainProblem();
+  auto error = [&](llvm::StringRef text) {
+    return configError(p,
+                       ("mma=wgmma,block=128x64x128,warp=32x64,warps_k=1,"
+                        "scale=epilogue,producers=0," +
+                        text)
+                           .str(),
+                       "sm_90a");
+  };
+  const std::string expected =
+      "rule L25: expected producers=1, or copy=tensor, at least 4 stages and "
+      "persistent=0, got producers=0 with copy=";
+  EXPECT_EQ(error("copy=tensor"), "");
+  EXPECT_EQ(error("copy=tensor,multicast=weights,split_k=2,cluster=1"), "");
+  EXPECT_EQ(error("copy=tensor,stages=3"),
+            expected + "tensor, 3 stages and persistent=0");
+  EXPECT_EQ(error("copy=bulk"), expected + "bulk, 4 stages and persistent=0");
+  EXPECT_EQ(error("copy=cp.async"),
+            expected + "cp.async, 4 stages and persistent=0");
+  EXPECT_EQ(error("copy=tensor,persistent=1"),
+            expected + "tensor, 4 stages and persistent=1");
+  EXPECT_EQ(configError("producers=0"),
+            expected + "cp.async, 4 stages and persistent=0");
+  // Where no warp only copies, a thread may have more sums (rule L14).
+  auto large = [&](llvm::StringRef producers) {
+    return configError(p,
+                       ("mma=wgmma,block=128x192x128,warp=32x192,warps_k=1,"
+                        "copy=tensor,scale=epilogue,producers=" +
+                        producers)
+                           .str(),
+                       "sm_90a");
+  };
+  EXPECT_EQ(large("0"), "");
+  EXPECT_EQ(large("1"),
+            "rule L14: expected at most 128 accumulator registers a thread (a "
+            "smaller warp tile), got 192");
+}
+
+TEST(CheckConfig, L27Panel) {
+  EXPECT_EQ(configError("panel=1"), "");
+  EXPECT_EQ(configError("panel=65536"), "");
+  EXPECT_EQ(configError("panel=8,split_k=2"),
+            "rule L27: expected panel=0, or whole clusters of features with "
+            "split_k=1, got panel=8 with clusters of 1 and split_k=2");
+  MatmulProblem p = plainProblem();
+  auto error = [&](llvm::StringRef text) {
+    return configError(p,
+                       ("mma=wgmma,block=128x64x128,warp=32x64,warps_k=1,"
+                        "copy=tensor,scale=epilogue," +
+                        text)
+                           .str(),
+                       "sm_90a");
+  };
+  EXPECT_EQ(error("panel=8,persistent=1"), "");
+  EXPECT_EQ(error("panel=8,multicast=activations"), "");
+  EXPECT_EQ(error("panel=3,multicast=weights"), "");
+  EXPECT_EQ(error("panel=3,multicast=activations"),
+            "rule L27: expected panel=0, or whole clusters of features with "
+            "split_k=1, got panel=3 with clusters of 2 and split_k=1");
+  // What text cannot say.
+  KernelConfig c;
+  c.copy = CopyKind::CpAsync;
+  c.scale = ScalePlacement::Accumulator;
+  ASSERT_EQ(firstViolatedRule(goodProblem(), c, target("sm_80")), 0u);
+  c.panel = -1;
+  EXPECT_EQ(firstViolatedRule(goodProblem(), c, target("sm_80")), 27u);
+}
+
 TEST(CheckConfig, L26TokenRows) {
   MatmulProblem p = goodProblem();
   p.activation = p.weight.weight = NumberFormat::smallFloat(4, 3);
