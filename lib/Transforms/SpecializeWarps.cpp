@@ -22,6 +22,12 @@
 //              ring_release [i mod S]
 //     epilogue
 //
+// With producers=0 no warp only copies: the first consumer warp fills the stage
+// of trip i + S - 2 in trip i (refill), and stages 0 to S - 3 before the loop.
+//
+// With multicast two blocks of a cluster fill a tile's stage together. A stage
+// is acquired when it is empty in both, so consumers release it to both.
+//
 // With copy=tensor the producers are one warp, whose first thread copies
 // swizzled tiles by tensor maps; with copy=bulk a warpgroup, which copies them
 // by cp.async.
