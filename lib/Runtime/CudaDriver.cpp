@@ -293,8 +293,11 @@ Error CudaDriver::copyToDevice(cu::DevicePtr to, const void *from,
                                size_t bytes) const {
   if (bytes == 0)
     return Error::success();
-  return check(entries.memcpyHtoD(to, from, bytes),
-               "cannot copy " + Twine(bytes) + " bytes to the device");
+  if (Error error =
+          check(entries.memcpyHtoD(to, from, bytes),
+                "cannot copy " + Twine(bytes) + " bytes to the device"))
+    return error;
+  return finishOnDefaultStream();
 }
 
 Error CudaDriver::copyToHost(void *to, cu::DevicePtr from, size_t bytes) const {
@@ -314,8 +317,20 @@ Error CudaDriver::fill(cu::DevicePtr to, unsigned char value,
                        size_t bytes) const {
   if (bytes == 0)
     return Error::success();
-  return check(entries.memsetD8(to, value, bytes),
-               "cannot fill " + Twine(bytes) + " bytes of device memory");
+  if (Error error =
+          check(entries.memsetD8(to, value, bytes),
+                "cannot fill " + Twine(bytes) + " bytes of device memory"))
+    return error;
+  return finishOnDefaultStream();
+}
+
+// A copy from pageable memory returns once its last part is staged, a fill at
+// once: what they write may still be on its way, and a non-blocking stream does
+// not wait for the default stream that they run on (CUDA driver API, "API
+// synchronization behavior").
+Error CudaDriver::finishOnDefaultStream() const {
+  return check(entries.streamSynchronize(nullptr),
+               "cannot synchronise the default stream");
 }
 
 //===----------------------------------------------------------------------===//

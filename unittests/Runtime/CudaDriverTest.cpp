@@ -115,6 +115,25 @@ TEST(CudaDriver, EveryCallReportsItsFailure) {
           [&] { return errorOf(driver->retainPrimaryContext(0)); });
 }
 
+// Streams of ours do not wait for the default stream: a kernel launched next
+// would read, or be overwritten by, what is still on its way.
+TEST(CudaDriver, UploadsAndFillsAreInPlaceWhenTheyReturn) {
+  FakeDriver fake;
+  auto driver = cantFail(CudaDriver::create(fake.table));
+  char byte = 0;
+  auto lastCall = [&] { return fake.calls.empty() ? "" : fake.calls.back(); };
+  fake.clear();
+  cantFail(driver->copyToDevice(1, &byte, 1));
+  EXPECT_EQ(fake.count("memcpyHtoD"), 1);
+  EXPECT_EQ(lastCall(), "streamSynchronize");
+  fake.clear();
+  cantFail(driver->fill(1, 0, 1));
+  EXPECT_EQ(fake.count("memsetD8"), 1);
+  EXPECT_EQ(lastCall(), "streamSynchronize");
+  fake.faults["streamSynchronize"] = {cu::kInvalidValue};
+  EXPECT_TRUE(contains(toString(driver->fill(1, 0, 1)), "default stream"));
+}
+
 TEST(CudaDriver, OlderDriverInstantiatesByTheOlderEntry) {
   FakeDriver fake;
   DriverTable table = fake.table;

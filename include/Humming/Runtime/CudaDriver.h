@@ -158,11 +158,13 @@ public:
 
   llvm::Expected<cu::DevicePtr> allocate(size_t bytes) const;
   llvm::Error free(cu::DevicePtr pointer) const;
+  /// The bytes are in place when it returns, for every stream.
   llvm::Error copyToDevice(cu::DevicePtr to, const void *from,
                            size_t bytes) const;
   llvm::Error copyToHost(void *to, cu::DevicePtr from, size_t bytes) const;
   llvm::Error copyOnDevice(cu::DevicePtr to, cu::DevicePtr from, size_t bytes,
                            cu::Stream stream) const;
+  /// The bytes are in place when it returns, for every stream.
   llvm::Error fill(cu::DevicePtr to, unsigned char value, size_t bytes) const;
 
   llvm::Expected<cu::Stream> createStream() const;
@@ -189,6 +191,7 @@ public:
 private:
   explicit CudaDriver(const DriverTable &table) : entries(table) {}
   llvm::Error initialize();
+  llvm::Error finishOnDefaultStream() const;
 
   DriverTable entries;
   int driverVersion = 0;
